@@ -1,0 +1,55 @@
+# make demo    embed two data sets and draw them
+# make test    lint, type check and tests
+# make lint    lint and type check alone
+# make clean   remove everything the other targets made
+#
+# Only Python 3.11 or newer is needed; the rest is installed into .venv, once.
+# Choose the interpreter with PYTHON=..., the number of test workers with WORKERS=...
+
+PYTHON ?= python3
+WORKERS ?= 2
+VENV := .venv
+PY := $(VENV)/bin/python
+
+# Local data files: the folder named by ELLIPTOPE_DATA, else ../shared/data where there is one.
+ifeq ($(origin ELLIPTOPE_DATA),undefined)
+ifneq ($(wildcard ../shared/data),)
+export ELLIPTOPE_DATA := $(abspath ../shared/data)
+endif
+endif
+
+.PHONY: demo test lint clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/.installed-plot
+	$(PY) examples/demo.py
+
+# One BLAS thread per worker: more would have the workers fight for the same cores.
+test: export OPENBLAS_NUM_THREADS := 1
+test: export OMP_NUM_THREADS := 1
+test: export MKL_NUM_THREADS := 1
+test: export VECLIB_MAXIMUM_THREADS := 1
+test: lint
+	$(PY) -m pytest -n $(WORKERS)
+
+lint: $(VENV)/.installed-test
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+
+clean:
+	rm -rf $(VENV) demo_output build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
+
+# One stamp per extra, so that a second run installs nothing until pyproject.toml changes.
+$(VENV)/.installed-%: pyproject.toml $(VENV)/.created
+	@echo "Installing elliptope[$*] into $(VENV)"
+	$(PY) -m pip install --quiet --editable ".[$*]"
+	@touch $@
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "elliptope needs Python 3.11 or newer; '$(PYTHON)' is missing or older." \
+	         "Name another one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { \
+	    echo "'$(PYTHON) -m venv' failed; some systems ship it as a separate package (python3-venv)." >&2; exit 1; }
+	@touch $@

@@ -1,0 +1,75 @@
+r"""Rules that choose the bandwidth σ from the data.
+
+Rules look at the *distinct* points only: repeated rows say how often a point was seen, not how far apart points are, and
+would otherwise pull σ to zero. A sample weight of two and a point given twice therefore lead to the same σ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from numbers import Real
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+from .kernels import Array, squared_distances
+
+# Neighbour whose distance sets the scale in the "knn" rule.
+_NEIGHBOUR = 10
+# The median over all pairs is taken on at most this many points (fixed seed: a rule is a function of the data).
+_MEDIAN_SAMPLE = 2000
+
+
+def _distinct(X: Array) -> Array:
+    points = np.unique(np.asarray(X, dtype=np.float64), axis=0)
+    if len(points) < 2:
+        raise ValueError(
+            "`bandwidth` cannot be chosen by a rule when all points are identical: X has 1 distinct row, at least 2 are "
+            "needed. Check the data, or pass a number."
+        )
+    return points
+
+
+def _check_scale(scale: float, rule: str) -> float:
+    if not (0 < scale < math.inf):
+        raise ValueError(f"`bandwidth` rule {rule!r} gave {scale!r} on this data; rescale the data or pass a number.")
+    return scale
+
+
+def knn_bandwidth(X: Array) -> float:
+    """Median, over the distinct points, of the distance to the 10th nearest other point."""
+    points = _distinct(X)
+    # Centring does not change distances, and keeps the search accurate when the data sit far from the origin.
+    points = points - points.mean(axis=0)
+    k = min(_NEIGHBOUR, len(points) - 1)
+    distances, _ = NearestNeighbors(n_neighbors=k).fit(points).kneighbors()
+    return _check_scale(float(np.median(distances[:, -1])), "knn")
+
+
+def median_bandwidth(X: Array) -> float:
+    """Median distance between pairs of distinct points (of a fixed subsample beyond 2000 points)."""
+    points = _distinct(X)
+    if len(points) > _MEDIAN_SAMPLE:
+        points = points[np.random.default_rng(0).choice(len(points), _MEDIAN_SAMPLE, replace=False)]
+    D = squared_distances(points, points)
+    return _check_scale(math.sqrt(np.median(D[np.triu_indices(len(points), k=1)])), "median")
+
+
+RULES: dict[str, Callable[[Array], float]] = {
+    "auto": knn_bandwidth,  # docs/bandwidth.md has the evidence
+    "knn": knn_bandwidth,
+    "median": median_bandwidth,
+}
+
+
+def resolve_bandwidth(bandwidth: float | str, X: Array) -> float:
+    """A number as it is, checked; or the value of the named rule on ``X``."""
+    if isinstance(bandwidth, str):
+        if bandwidth not in RULES:
+            names = ", ".join(repr(name) for name in RULES)
+            raise ValueError(f"`bandwidth` must be a positive number or one of {names}, got {bandwidth!r}.")
+        return RULES[bandwidth](X)
+    if isinstance(bandwidth, bool) or not isinstance(bandwidth, Real) or not (0 < bandwidth < math.inf):
+        raise ValueError(f"`bandwidth` must be positive and finite, got {bandwidth!r}.")
+    return float(bandwidth)

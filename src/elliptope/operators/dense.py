@@ -1,0 +1,87 @@
+"""The kernel matrix stored: one n × n array and no second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+
+from ..kernels import Kernel
+from .base import Array, KernelOperator
+
+# Side of the tiles in which the kernel is computed and rescaled: two float64 tiles stay in a core's cache.
+_TILE = 512
+
+
+def _tiles(n: int) -> list[tuple[slice, slice]]:
+    """Tiles of the lower triangle, diagonal included."""
+    starts = range(0, n, _TILE)
+    return [(slice(i, min(i + _TILE, n)), slice(j, min(j + _TILE, n))) for i in starts for j in starts if j <= i]
+
+
+def kernel_matrix(kernel: Kernel, X: Array, n_jobs: int = 1) -> Array:
+    """K_ij = k(x_i, x_j), shape (n, n); tiles of one half are computed by ``n_jobs`` threads and mirrored."""
+    n = len(X)
+    K = np.empty((n, n))
+
+    def fill(tile: tuple[slice, slice]) -> None:
+        rows, columns = tile
+        T = kernel.block(X[rows], X[columns])
+        K[rows, columns] = T
+        if rows != columns:
+            K[columns, rows] = T.T
+
+    with ThreadPoolExecutor(max_workers=n_jobs) as pool:
+        for _ in pool.map(fill, _tiles(n)):  # consuming the iterator raises what a tile raised
+            pass
+    return K
+
+
+class DenseOperator(KernelOperator):
+    """J from a stored symmetric kernel matrix ``K``, which the operator takes over and may use as scratch."""
+
+    def __init__(self, K: Array, sample_weight: Array | None = None) -> None:
+        self._K = K
+        self._K_diagonal = K.diagonal().copy()
+        super().__init__(len(K), sample_weight)
+
+    def kernel_matmat(self, V: Array) -> Array:
+        return self._K @ V
+
+    def kernel_diagonal(self) -> Array:
+        return self._K_diagonal
+
+    @property
+    def can_factor(self) -> bool:
+        return True
+
+    @contextmanager
+    def triangle(self) -> Iterator[Array]:
+        """Lend the lower triangle of K, rescaled to J; the untouched upper triangle restores it afterwards."""
+        K, s, Q = self._K, self._s, self._Q
+        try:
+            for rows, columns in _tiles(self.n):
+                T = K[columns, rows].T * s[rows, None]  # read above the diagonal, write below
+                T *= s[columns]
+                T -= Q[rows] @ Q[columns].T
+                if rows == columns:
+                    _copy_lower(T, K[rows, rows])
+                else:
+                    K[rows, columns] = T
+            np.fill_diagonal(K, self.diagonal())
+            yield K
+        finally:
+            for rows, columns in _tiles(self.n):
+                if rows == columns:
+                    _copy_lower(K[rows, rows].T, K[rows, rows])
+                else:
+                    K[rows, columns] = K[columns, rows].T
+            np.fill_diagonal(K, self._K_diagonal)
+
+
+def _copy_lower(source: Array, target: Array) -> None:
+    """Copy the strict lower triangle of ``source``."""
+    lower = np.tril_indices(len(source), k=-1)
+    target[lower] = source[lower]
