@@ -11,6 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from scipy.linalg.blas import dgemm
@@ -80,7 +81,7 @@ class Kernel(ABC):
 
 
 def _check_positive(name: str, value: float) -> None:
-    if not (np.isscalar(value) and np.isreal(value) and 0 < value < math.inf):
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < math.inf:
         raise ValueError(f"`{name}` must be positive and finite, got {value!r}.")
 
 
@@ -217,7 +218,8 @@ class Precomputed(Kernel):
         if self.self_similarity is None:
             raise ValueError(
                 "`kernel='precomputed'`: k(x, x) differs between training points, so it is unknown for new ones and "
-                "diagonal='kernel' cannot be extended. Use diagonal='constant' or a callable, or scale K to a constant diagonal."
+                "diagonal='kernel' cannot be extended. Use diagonal='constant' or a callable, or scale K to a constant "
+                "diagonal."
             )
         return np.full(len(X), self.self_similarity)
 

@@ -44,11 +44,15 @@ class Operator(ABC):
         """Whether :meth:`triangle` is available, so that optimality can be proved by a factorisation."""
         return False
 
-    @contextmanager
-    def triangle(self) -> Iterator[Array]:
-        """Lend an (n, n) C-contiguous float64 array whose lower triangle is J, to be overwritten freely.
+    def entry_scale(self) -> Array:
+        r"""a² such that an entry of :meth:`triangle` is formed with an error of at most 8u :math:`c_i a_i a_j c_j`, (n,)."""
+        raise TypeError(f"{type(self).__name__} cannot be factorised.")
 
-        The strict upper triangle belongs to the operator and must not be touched.
+    @contextmanager
+    def triangle(self, c: Array) -> Iterator[Array]:
+        r"""Lend :math:`-\operatorname{Diag}(c) J \operatorname{Diag}(c)`: an (n, n) C-contiguous float64 array.
+
+        The lower triangle may be overwritten freely; the strict upper triangle belongs to the operator.
         """
         raise TypeError(f"{type(self).__name__} cannot be factorised.")
         yield  # pragma: no cover
@@ -98,6 +102,9 @@ class KernelOperator(Operator):
 
     def diagonal(self) -> Array:
         return self._s**2 * self.kernel_diagonal() - np.einsum("ij,ij->i", self._Q, self._Q)
+
+    def entry_scale(self) -> Array:
+        return self._s**2 * self.kernel_diagonal() + np.einsum("ij,ij->i", self._Q, self._Q)
 
     def abar_diagonal(self) -> Array:
         r""":math:`\operatorname{diag}(\bar A)_i = K_{ii}/m_i - m_i/M`, whatever the row scale."""

@@ -58,19 +58,19 @@ class DenseOperator(KernelOperator):
         return True
 
     @contextmanager
-    def triangle(self) -> Iterator[Array]:
-        """Lend the lower triangle of K, rescaled to J; the untouched upper triangle restores it afterwards."""
-        K, s, Q = self._K, self._s, self._Q
+    def triangle(self, c: Array) -> Iterator[Array]:
+        """Lend the lower triangle of K, rescaled; the untouched upper triangle restores it afterwards."""
+        K, s, Q = self._K, c * self._s, c[:, None] * self._Q
         try:
             for rows, columns in _tiles(self.n):
-                T = K[columns, rows].T * s[rows, None]  # read above the diagonal, write below
+                T = K[columns, rows].T * -s[rows, None]  # read above the diagonal, write below
                 T *= s[columns]
-                T -= Q[rows] @ Q[columns].T
+                T += Q[rows] @ Q[columns].T
                 if rows == columns:
                     _copy_lower(T, K[rows, rows])
                 else:
                     K[rows, columns] = T
-            np.fill_diagonal(K, self.diagonal())
+            np.fill_diagonal(K, -(c**2) * self.diagonal())
             yield K
         finally:
             for rows, columns in _tiles(self.n):

@@ -19,7 +19,7 @@ _SYMMETRY = 1e-10
 class MatrixOperator(Operator):
     r"""J = Diag(t) C Diag(t) for a symmetric array or sparse matrix C."""
 
-    def __init__(self, C: Array | sparse.sparray, row_scale: Array) -> None:
+    def __init__(self, C: Any, row_scale: Array) -> None:
         self.n = C.shape[0]
         self._C = C
         self._t = row_scale
@@ -35,12 +35,15 @@ class MatrixOperator(Operator):
     def can_factor(self) -> bool:
         return True
 
+    def entry_scale(self) -> Array:
+        return self._t**2 * abs(self._C).max()
+
     @contextmanager
-    def triangle(self) -> Iterator[Array]:
-        J = self._C.toarray() if sparse.issparse(self._C) else self._C.copy()
-        J *= self._t[:, None]
-        J *= self._t
-        yield J
+    def triangle(self, c: Array) -> Iterator[Array]:
+        T = self._C.toarray() if sparse.issparse(self._C) else self._C.copy()
+        T *= -(c * self._t)[:, None]
+        T *= c * self._t
+        yield T
 
 
 class MatrixFreeOperator(Operator):

@@ -9,26 +9,25 @@ import numpy as np
 
 from ..operators.base import Array, Operator
 
-# Rows whose own term J_ii makes up all but this part of y_i carry a residual that is rounding and nothing else.
+# A residual below this part of y_i is what rounding leaves of the two terms of LH.
 _RESOLUTION = 1e-5
-
-
-def row_norms(V: Array) -> Array:
-    return np.sqrt(np.einsum("ij,ij->i", V, V))
 
 
 def row_dots(U: Array, V: Array) -> Array:
     return np.einsum("ij,ij->i", U, V)
 
 
+def row_norms(V: Array) -> Array:
+    return np.sqrt(row_dots(V, V))
+
+
 def normalize_rows(V: Array, rng: np.random.Generator) -> Array:
     """Rows of unit length; a zero row has no direction and is drawn at random, as in the paper."""
     norms = row_norms(V)
-    dead = np.flatnonzero(~(norms > 0))
-    if len(dead):
-        V = V.copy()
-        V[dead] = rng.standard_normal((len(dead), V.shape[1]))
-        norms[dead] = row_norms(V[dead])
+    if not norms.all():
+        dead = norms == 0
+        V = np.where(dead[:, None], rng.standard_normal(V.shape), V)
+        norms = row_norms(V)
     return V / norms[:, None]
 
 
@@ -39,7 +38,7 @@ def random_start(n: int, rank: int, rng: np.random.Generator) -> Array:
 
 @dataclass(frozen=True)
 class Iterate:
-    r"""A feasible H with its product G = JH, from which everything first-order follows.
+    r"""A feasible H with its product G = JH, from which everything of first order follows.
 
     .. math:: y_i = (J H H^\top)_{ii}, \qquad \text{objective} = \sum_i y_i, \qquad L H = \operatorname{Diag}(y) H - G .
     """
@@ -57,14 +56,14 @@ class Iterate:
         return float(self.y.sum())
 
     @cached_property
+    def slack(self) -> Array:
+        """diag(L) = y - diag(J): unchanged when a diagonal is added to J, non-negative at an optimum."""
+        return self.y - self.diagonal
+
+    @cached_property
     def gain(self) -> float:
         """Objective less Tr J: what is won over B = Diag(d), whatever diagonal J carries."""
         return float(self.slack.sum())
-
-    @cached_property
-    def slack(self) -> Array:
-        """diag(L) = y - diag(J): unchanged when a diagonal is added to J, and non-negative at an optimum."""
-        return self.y - self.diagonal
 
     @cached_property
     def residual(self) -> Array:
@@ -72,15 +71,19 @@ class Iterate:
         return self.y[:, None] * self.H - self.G
 
     @cached_property
+    def pull(self) -> Array:
+        r""":math:`\lVert \sum_{j\ne i} J_{ij} h_j \rVert`: how strongly the other rows hold row i.
+
+        Never negative, equal to diag(L) at an optimum, and the natural scale of row i.
+        """
+        return row_norms(self.G - self.diagonal[:, None] * self.H)
+
+    @cached_property
     def stationarity(self) -> float:
-        """Largest row of LH relative to diag(L): zero exactly at critical points."""
-        scale = np.maximum(self.slack, _RESOLUTION * np.abs(self.y))
+        """Largest row of LH relative to the pull on that row: zero exactly at critical points."""
         norms = row_norms(self.residual)
-        live = norms > 0
-        if not live.any():
-            return 0.0
-        with np.errstate(divide="ignore"):
-            return float((norms[live] / scale[live]).max())
+        scale = np.maximum(self.pull, _RESOLUTION * np.abs(self.y))
+        return float(np.divide(norms, scale, out=np.zeros_like(norms), where=scale > 0).max())
 
 
 class Problem:
@@ -90,7 +93,6 @@ class Problem:
         self.operator = operator
         self.n = operator.n
         self.diagonal = operator.diagonal()
-        self.trace = float(self.diagonal.sum())
         self.n_products = 0
 
     def product(self, V: Array) -> Array:

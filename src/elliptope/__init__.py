@@ -1,0 +1,8 @@
+"""Embeddings that come with a proof: positive semi-definite embedding with certificate, extension and learned kernel."""
+
+from .diffusion import DiffusionMap
+from .embedding import SDPEmbedding
+
+__version__ = "0.1.0"
+
+__all__ = ["DiffusionMap", "SDPEmbedding", "__version__"]

@@ -1,0 +1,163 @@
+"""What the kernel estimators share: checking input, building the operator, scikit-learn conventions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy.linalg.lapack import dpotrf
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .bandwidth import resolve_bandwidth
+from .extension import Extension
+from .kernels import BUILT_IN, Array, Kernel, Precomputed, make_kernel
+from .operators import DenseOperator, kernel_matrix
+
+# Asymmetry and negative eigenvalues, relative to the diagonal, that a precomputed kernel may owe to rounding.
+_KERNEL_ROUNDING = 1e-8
+
+
+class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base of the estimators that live on a normalised kernel."""
+
+    kernel: str | Callable
+    bandwidth: float | str
+    n_jobs: int | None
+    normalize: str | None
+    n_components_: int
+    _extension: Extension
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = False
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def score_samples(self, X: Array) -> Array:
+        r"""Log density of the training points at each row, up to a constant: :math:`\log m_e(x)`.
+
+        Low for outliers. For ``kernel="precomputed"``, X is the cross-kernel block.
+        """
+        return self._extension.log_mass(self._check_new(X))
+
+    def _check_new(self, X: Array) -> Array:
+        """Validate rows given after ``fit``; a precomputed block keeps the columns of positive weight."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return X[:, self._support] if self.kernel == "precomputed" else X
+
+    def _prepare(self, X: Array, sample_weight: Array | None) -> tuple[Array, Kernel, DenseOperator]:
+        """Validated X, the kernel, and the operator on the points of positive weight."""
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        check_choice("normalize", self.normalize, (None, "unit"))
+        n_jobs = effective_n_jobs(self.n_jobs)
+        w = check_sample_weight(sample_weight, len(X))
+        self._support = np.flatnonzero(w > 0)
+        if len(self._support) < 2:
+            raise ValueError(
+                "`sample_weight` must be positive for at least 2 samples: "
+                f"the weight is zero for {len(w) - len(self._support)} of {len(w)}."
+            )
+        w = w[self._support]
+        if self.kernel == "precomputed":
+            K = check_kernel_matrix(X)[np.ix_(self._support, self._support)]
+            same = np.ptp(K.diagonal()) <= _KERNEL_ROUNDING * K.diagonal().max()
+            kernel: Kernel = Precomputed(float(K.diagonal().mean()) if same else None)
+            self.bandwidth_ = None
+        else:
+            X_support = X[self._support]
+            if isinstance(self.kernel, str) and self.kernel in BUILT_IN:
+                self.bandwidth_ = resolve_bandwidth(self.bandwidth, X_support)
+                kernel = make_kernel(self.kernel, self.bandwidth_)
+            else:
+                kernel = make_kernel(self.kernel, None)
+                self.bandwidth_ = getattr(kernel, "bandwidth", None)
+            K = kernel_matrix(kernel, X_support, n_jobs)
+        return X, kernel, DenseOperator(K, w)
+
+    def _extend(self, X: Array, kernel: Kernel, operator: DenseOperator, F: Array) -> Extension:
+        return Extension(kernel, X[self._support], operator.w, operator.m, operator.M, F)
+
+    def _finish(self, Xi: Array) -> Array:
+        """Truncate (or pad with the zero eigenvectors) to ``n_components_`` columns; then rows to the sphere if asked."""
+        k = self.n_components_
+        Z = Xi[:, :k]
+        if Z.shape[1] < k:
+            Z = np.hstack([Z, np.zeros((len(Z), k - Z.shape[1]))])
+        if self.normalize == "unit":
+            norms = np.linalg.norm(Z, axis=1, keepdims=True)
+            return np.divide(Z, norms, out=np.zeros_like(Z), where=norms > 0)
+        return Z.copy()
+
+
+def fix_signs(F: Array) -> Array:
+    """Make the first of the largest entries of every column positive, so that signs do not depend on rounding."""
+    size = np.abs(F)
+    first = (size >= (1 - 1e-6) * size.max(axis=0)).argmax(axis=0)
+    signs = np.sign(F[first, np.arange(F.shape[1])])
+    return F * np.where(signs == 0, 1.0, signs)
+
+
+def check_sample_weight(sample_weight: Array | None, n: int) -> Array:
+    if sample_weight is None:
+        return np.ones(n)
+    w = np.asarray(sample_weight, dtype=np.float64)
+    if w.ndim == 0:
+        w = np.full(n, float(w))
+    if w.shape != (n,):
+        raise ValueError(f"`sample_weight` must have shape ({n},), got {w.shape}.")
+    bad = np.flatnonzero(~((w >= 0) & np.isfinite(w)))
+    if len(bad):
+        raise ValueError(f"`sample_weight` must be non-negative and finite, got {w[bad[0]]!r} at row {bad[0]}.")
+    return w
+
+
+def check_kernel_matrix(K: Array) -> Array:
+    """A symmetric positive semi-definite copy of a precomputed kernel matrix, or an error that says what it is not."""
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(f"`X` must be a square kernel matrix for kernel='precomputed', got shape {K.shape}.")
+    diagonal = K.diagonal()
+    if not (diagonal > 0).all():
+        smallest = float(diagonal.min())
+        raise ValueError(f"`X` must have a positive diagonal for kernel='precomputed', got a minimum of {smallest:.6g}.")
+    size = float(diagonal.max())
+    asymmetry = float(np.abs(K - K.T).max())
+    if asymmetry > _KERNEL_ROUNDING * size:
+        raise ValueError(f"`X` must be symmetric for kernel='precomputed', got max|K - K.T| = {asymmetry:.3g}.")
+    if K.min() < 0:
+        raise ValueError(f"`X` must be non-negative for kernel='precomputed', got a minimum of {K.min():.6g}.")
+    K = 0.5 * (K + K.T)
+    shifted = K.copy()
+    shifted[np.diag_indices_from(shifted)] += len(K) * _KERNEL_ROUNDING * size
+    if dpotrf(shifted, overwrite_a=1)[1] != 0:
+        smallest = float(np.linalg.eigvalsh(K)[0])
+        raise ValueError(
+            f"`X` must be positive semi-definite for kernel='precomputed', got a smallest eigenvalue of {smallest:.6g}."
+        )
+    return K
+
+
+def check_choice(name: str, value: Any, allowed: tuple) -> None:
+    if not any(value is a or (isinstance(a, str) and isinstance(value, str) and value == a) for a in allowed):
+        raise ValueError(f"`{name}` must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
+
+
+def check_integer(name: str, value: Any, low: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
+        raise ValueError(f"`{name}` must be an integer of at least {low}, got {value!r}.")
+    return int(value)
+
+
+def check_real(name: str, value: Any, low: float, *, strict: bool) -> float:
+    good = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
+    if not good or value < low or (strict and value == low):
+        raise ValueError(f"`{name}` must be finite and {'greater than' if strict else 'at least'} {low}, got {value!r}.")
+    return float(value)

@@ -1,0 +1,94 @@
+r"""The bound d(x) on the diagonal of B: on the sample, and beyond it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .extension import Attention, Diagonal
+from .kernels import Array, Kernel
+from .operators import KernelOperator
+
+# d(x_i) below this part of K_ii/m_i is what rounding leaves of two equal terms.
+_CONSTANT_KERNEL = 1e-12
+
+
+@dataclass(frozen=True)
+class KernelDiagonal:
+    r"""The paper's :math:`d(x) = k(x,x)/m_e(x) - m_e(x)/M`, which on the sample is diag(Abar)."""
+
+    kernel: Kernel
+    M: float
+
+    def log_radius(self, attention: Attention) -> Array:
+        k, log_m = self.kernel.diagonal(attention.X), attention.log_mass
+        # d = k/m (1 - m²/(kM)), where m²/(kM) < 1 (Lemma 1 of the paper) up to rounding; in this form nothing overflows.
+        with np.errstate(divide="ignore"):
+            bracket = np.log1p(-np.minimum(np.exp(2 * log_m - math.log(self.M)) / k, 1.0))
+            return 0.5 * (np.log(k) - log_m + bracket)
+
+
+@dataclass(frozen=True)
+class ConstantDiagonal:
+    """d(x) = 1."""
+
+    def log_radius(self, attention: Attention) -> Array:
+        return np.zeros(len(attention.X))
+
+
+@dataclass(frozen=True)
+class NearestDiagonal:
+    """d(x) of the training point most similar to x: the given values on the sample, a step function beyond."""
+
+    d: Array
+
+    def log_radius(self, attention: Attention) -> Array:
+        return 0.5 * np.log(self.d[attention.nearest])
+
+
+@dataclass(frozen=True)
+class CallableDiagonal:
+    """d(x) from a user's function of rows, checked."""
+
+    function: Callable[[Array], Array]
+
+    def __call__(self, X: Array) -> Array:
+        return _check(self.function(X), len(X))
+
+    def log_radius(self, attention: Attention) -> Array:
+        return 0.5 * np.log(self(attention.X))
+
+
+def resolve_diagonal(
+    diagonal: str | Array | Callable, X: Array, support: Array, kernel: Kernel, operator: KernelOperator
+) -> tuple[Array, Diagonal]:
+    """d on the points of positive weight (rows ``support`` of ``X``), and the rule that extends it.
+
+    Entries of the kernel diagonal that are zero to rounding come back as exactly zero.
+    """
+    if isinstance(diagonal, str):
+        if diagonal == "constant":
+            return np.ones(operator.n), ConstantDiagonal()
+        if diagonal == "kernel":
+            d = operator.abar_diagonal()
+            d[d <= _CONSTANT_KERNEL * operator.kernel_diagonal() / operator.m] = 0.0
+            return d, KernelDiagonal(kernel, operator.M)
+        raise ValueError(f"`diagonal` must be 'kernel', 'constant', an array or a callable, got {diagonal!r}.")
+    if callable(diagonal):
+        rule = CallableDiagonal(diagonal)
+        return rule(X[support]), rule
+    d = _check(diagonal, len(X))[support]
+    return d, NearestDiagonal(d)
+
+
+def _check(d: Array, n: int) -> Array:
+    d = np.asarray(d, dtype=np.float64)
+    if d.shape != (n,):
+        raise ValueError(f"`diagonal` must have one entry per row, shape ({n},), got shape {d.shape}.")
+    bad = np.flatnonzero(~((d > 0) & np.isfinite(d)))
+    if len(bad):
+        raise ValueError(f"`diagonal` must be positive and finite, got {d[bad[0]]!r} at row {bad[0]}.")
+    return d

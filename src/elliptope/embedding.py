@@ -1,0 +1,243 @@
+"""The estimator of the paper's first problem: a certified embedding with its out-of-sample extension."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from ._base import KernelEmbedding, check_choice, check_integer, check_real, fix_signs
+from .diagonals import resolve_diagonal
+from .kernels import Array
+from .operators import DenseOperator
+from .sdp import Certificate, Progress, Solution, solve
+
+# Eigenvalues of B* below this part of the largest are zero to the accuracy of the optimum.
+_RANK_TOLERANCE = 1e-10
+# Mass from other points, relative to a point's own, below which the kernel is the identity for this purpose.
+_IDENTITY_KERNEL = 1e-12
+
+
+class SDPEmbedding(KernelEmbedding):
+    r"""Positive semi-definite embedding with a certificate of optimality.
+
+    A kernel matrix K is normalised as in diffusion maps and its trivial top eigenvector removed,
+    :math:`\bar A = K_{ij}/\sqrt{m_i m_j} - v_0 v_0^\top`. The embedding consists of the eigenvectors of the solution of
+
+    .. math:: \max_{B \succeq 0} \sum_{ij} w_i w_j \bar A_{ij} B_{ij} \quad\text{subject to}\quad B_{ii} \le d_i ,
+
+    scaled so that :math:`B_\star = \Xi\,\Xi^\top`: row i has length :math:`\sqrt{d_i}`, so that no outlier can take over.
+
+    Parameters
+    ----------
+    n_components : int or None
+        Columns of the embedding. None: the rank of the optimum. An int keeps the leading ones; columns beyond the rank
+        are zero.
+    kernel : {"gaussian", "laplacian", "matern", "precomputed"}, Kernel or callable
+        ``"precomputed"``: ``fit`` takes the kernel matrix, ``transform`` the cross-kernel block. A callable
+        ``k(X, Y) -> (n, m)`` must be symmetric, non-negative and psd. A :class:`~elliptope.kernels.Kernel` carries its own
+        bandwidth.
+    bandwidth : float or {"auto", "knn", "median"}
+        σ in :math:`\exp(-\lVert x-y\rVert^2/\sigma^2)`, or the rule that chooses it. Not used with a precomputed or
+        callable kernel.
+    diagonal : {"kernel", "constant"}, array or callable
+        d. ``"kernel"``: :math:`d(x) = k(x,x)/m(x) - m(x)/M`, as in the paper. ``"constant"``: 1. An array holds d on the
+        training points; a new point takes the value of the training point it is most similar to. A callable maps
+        rows to d.
+    normalize : {None, "unit"}
+        ``"unit"``: rows, after truncation to ``n_components``, are projected to the unit sphere.
+    n_neighbors : int
+        Reserved for neighbour kernels.
+    operator : {"auto", "dense"}
+        How the kernel is stored.
+    solver : {"auto", "power"}
+        ``"power"`` is Algorithm 1 of the paper.
+    rank : int or "auto"
+        Columns of the starting factor.
+    tol : float
+        Certified relative gap to reach.
+    max_iter : int
+        Iterations of the solver.
+    random_state : int, RandomState or None
+        Starting point of the solver. The optimum does not depend on it.
+    n_jobs : int or None
+        Threads that compute the kernel.
+    verbose : bool
+        Print a line per iteration.
+
+    Attributes
+    ----------
+    embedding_ : (n, n_components_) array
+    eigenvalues_ : (rank,) array
+        Non-zero eigenvalues of B* on L²(w), descending.
+    n_components_ : int
+    bandwidth_ : float or None
+    certificate_ : Certificate
+        Objective, upper bound, gap and their grade.
+    status_ : {"optimal", "degenerate", "max_iter", "interrupted"}
+    n_iter_, n_products_ : int
+        Iterations, and block products with J (the unit of work).
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    References
+    ----------
+    Fanuel, Aspeel, Delvenne and Suykens. Positive semi-definite embedding for dimensionality reduction and out-of-sample
+    extensions. SIAM Journal on Mathematics of Data Science 4(1), 2022.
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        kernel: str | Callable = "gaussian",
+        bandwidth: float | str = "auto",
+        diagonal: str | Array | Callable = "kernel",
+        normalize: str | None = None,
+        n_neighbors: int = 15,
+        operator: str = "auto",
+        solver: str = "auto",
+        rank: int | str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 5000,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.diagonal = diagonal
+        self.normalize = normalize
+        self.n_neighbors = n_neighbors
+        self.operator = operator
+        self.solver = solver
+        self.rank = rank
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> SDPEmbedding:
+        """Solve the SDP on the rows of ``X`` (or on the kernel matrix ``X`` when precomputed).
+
+        ``sample_weight`` are quadrature weights w: a weight of two is a point given twice; a point of weight zero has no
+        influence and is embedded by the extension.
+        """
+        self._check_parameters()
+        X, kernel, J = self._prepare(X, sample_weight)
+        d, self._diagonal = resolve_diagonal(self.diagonal, X, self._support, kernel, J)
+        J.set_row_scale(J.w * np.sqrt(d))
+        solution = self._solve(J, d)
+        Xi, self.eigenvalues_ = _eigenvectors(solution.factor, d, J.w)
+        self.n_components_ = Xi.shape[1] if self.n_components is None else int(self.n_components)
+        self.certificate_: Certificate = solution.certificate
+        self.status_ = solution.status
+        self.n_iter_ = solution.n_iter
+        self.n_products_ = solution.n_products
+        self._extension = self._extend(X, kernel, J, Xi)
+        full = Xi
+        if len(self._support) < len(X):
+            full = self._extension.normalized(X[:, self._support] if self.kernel == "precomputed" else X, self._diagonal)
+            full[self._support] = Xi
+        self.embedding_ = self._finish(full)
+        if self.status_ != "optimal":
+            warnings.warn(self._advice(solution, J, d), ConvergenceWarning, stacklevel=2)
+        return self
+
+    def fit_transform(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Array:
+        """Fit, and return ``embedding_``."""
+        return self.fit(X, sample_weight=sample_weight).embedding_
+
+    def transform(self, X: Array) -> Array:
+        r"""Embed new rows.
+
+        .. math:: \chi_\ell(x) = \sqrt{d(x)}\,
+                  \frac{\bar a_e(x)^\top\chi_\ell}{\sqrt{\bar a_e(x)^\top B_\star \bar a_e(x)}}
+
+        On training points this is the embedding itself, to the accuracy of the optimum.
+        """
+        return self._finish(self._extension_of(X))
+
+    def learned_kernel(self, X: Array, Y: Array | None = None) -> Array:
+        r"""The data-dependent Mercer kernel :math:`b_\star(x, y) = \Xi(x)\cdot\Xi(y)`, over all components.
+
+        Usable as ``SVC(kernel=est.learned_kernel)``.
+        """
+        Xi = self._extension_of(X)
+        return Xi @ (Xi if Y is None or Y is X else self._extension_of(Y)).T
+
+    def _extension_of(self, X: Array) -> Array:
+        return self._extension.normalized(self._check_new(X), self._diagonal)
+
+    def _check_parameters(self) -> None:
+        if self.n_components is not None:
+            check_integer("n_components", self.n_components, 1)
+        check_choice("operator", self.operator, ("auto", "dense"))
+        check_choice("solver", self.solver, ("auto", "power"))
+        check_integer("n_neighbors", self.n_neighbors, 1)
+        check_integer("max_iter", self.max_iter, 1)
+        check_real("tol", self.tol, 0.0, strict=True)
+        if self.rank != "auto":
+            check_integer("rank", self.rank, 1)
+
+    def _solve(self, J: DenseOperator, d: Array) -> Solution:
+        if not d.any():
+            return _zero_solution(J.n)
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        return solve(
+            J,
+            method=self.solver,
+            rank=self.rank,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            rng=np.random.default_rng(seed),
+            callback=_print_progress if self.verbose else None,
+        )
+
+    def _advice(self, solution: Solution, J: DenseOperator, d: Array) -> str:
+        remedy = ""
+        if not d.all():
+            remedy = " The kernel is constant to rounding: decrease `bandwidth`, or check that the points differ."
+        elif (J.m <= (1 + _IDENTITY_KERNEL) * J.w * J.kernel_diagonal()).all():
+            remedy = " No point has a neighbour within the bandwidth (K is the identity to rounding): increase `bandwidth`."
+        elif self.status_ == "degenerate":
+            remedy = " Other embeddings are as good; a larger `bandwidth` usually makes the optimum unique."
+        return f"SDPEmbedding ended with status {self.status_!r}: {solution.message}.{remedy}"
+
+
+def _eigenvectors(H: Array, d: Array, w: Array) -> tuple[Array, Array]:
+    r"""Ξ and the eigenvalues of B* on L²(w), from the SVD :math:`\operatorname{Diag}(\sqrt{wd}) H = U S V^\top`."""
+    scaled = np.sqrt(d)[:, None] * H
+    _, S, Vt = np.linalg.svd(np.sqrt(w)[:, None] * scaled, full_matrices=False)
+    keep = max(1, int((_RANK_TOLERANCE * S[0] ** 2 < S**2).sum()))
+    return fix_signs(scaled @ Vt[:keep].T), S[:keep] ** 2
+
+
+def _zero_solution(n: int) -> Solution:
+    """The kernel is constant, J = 0 and every B is optimal; B = 0 is the one without a preference."""
+    certificate = Certificate(
+        objective=0.0,
+        upper_bound=0.0,
+        grade="proved",
+        failure_probability=0.0,
+        min_eigenvalue=0.0,
+        stationarity=0.0,
+        gain=0.0,
+        weights="additive",
+        nullity=n,
+        unique=False,
+    )
+    return Solution(np.ones((n, 1)), np.zeros(n), certificate, "degenerate", "the cost is zero to rounding", 0, 0, [])
+
+
+def _print_progress(progress: Progress) -> None:
+    print(
+        f"iteration {progress.iteration:5d}  products {progress.n_products:6d}  objective {progress.objective:.10g}  "
+        f"stationarity {progress.stationarity:.2e}  rank {progress.rank}"
+    )

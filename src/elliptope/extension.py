@@ -1,0 +1,129 @@
+r"""New points, in one attention-like pass over the training points.
+
+With softmax weights :math:`p_i(x) \propto w_i k(x, x_i)` and degrees :math:`m_e(x) = \sum_i w_i k(x, x_i)`, any vector f
+on the sample extends by
+
+.. math:: \sum_i w_i \bar a_e(x)_i f_i = \sqrt{m_e(x)} \Big( \sum_i p_i(x) \frac{f_i}{\sqrt{m_i}} - c \Big),
+          \qquad c = \frac1M \sum_i w_i \sqrt{m_i} f_i ,
+
+where :math:`\bar a_e` is the extended kernel of the paper. The bracket is computed in the log domain: it is finite and exact
+however far x lies.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from .kernels import Array, Kernel
+
+# Kernel values held at a time (32 MB).
+_BLOCK_ENTRIES = 2**22
+# Radii are capped so that their squares, the values b(x, x) of the learned kernel, stay finite.
+_MAX_LOG_RADIUS = 0.5 * math.log(np.finfo(float).max) - 1
+
+
+@dataclass(frozen=True)
+class Attention:
+    """What one block of new points sees of the training points."""
+
+    X: Array  # (b, p): the points
+    mean: Array  # (b, r): Σ_i p_i(x) f_i/√m_i - c
+    log_mass: Array  # (b,): log m_e(x)
+    nearest: Array  # (b,): the training point with the largest k(x, x_i)
+
+
+class Diagonal(Protocol):
+    """The bound d(x) on the diagonal, beyond the sample."""
+
+    def log_radius(self, attention: Attention) -> Array:
+        """log √d(x) for a block of points, shape (b,)."""
+
+
+@dataclass(frozen=True)
+class Extension:
+    """Extends a matrix ``F`` (n, r) of functions on the sample to new points, block by block."""
+
+    kernel: Kernel
+    X: Array
+    w: Array
+    m: Array
+    M: float
+    F: Array
+
+    def blocks(self, X: Array, block_entries: int = _BLOCK_ENTRIES) -> Iterator[tuple[slice, Attention]]:
+        """Blocks of rows of ``X`` with what they see; no more than ``block_entries`` kernel values at a time."""
+        values = self.F / np.sqrt(self.m)[:, None]
+        c = (self.w * np.sqrt(self.m)) @ self.F / self.M
+        log_w = np.log(self.w)
+        rows = max(1, block_entries // len(self.w))
+        for start in range(0, len(X), rows):
+            part = slice(start, min(start + rows, len(X)))
+            P = self.kernel.log_block(X[part], self.X)
+            nearest = P.argmax(axis=1)
+            P += log_w
+            top = P.max(axis=1)
+            lost = np.flatnonzero(~np.isfinite(top))
+            if len(lost):
+                raise ValueError(
+                    f"`X` has rows at which the kernel vanishes for every training point, so that they have no extension: "
+                    f"rows {_some(lost + start)}."
+                )
+            P -= top[:, None]
+            np.exp(P, out=P)
+            total = P.sum(axis=1)
+            mean = P @ values
+            mean /= total[:, None]
+            mean -= c
+            yield part, Attention(X[part], mean, top + np.log(total), nearest)
+
+    def log_mass(self, X: Array) -> Array:
+        """log m_e(x), shape (len(X),): the log of the kernel density, up to a constant."""
+        out = np.empty(len(X))
+        for part, attention in self.blocks(X):
+            out[part] = attention.log_mass
+        return out
+
+    def nystroem(self, X: Array) -> Array:
+        r""":math:`\sum_i w_i \bar a_e(x)_i f_i`, shape (len(X), r): the linear (Nyström) extension."""
+        out = np.empty((len(X), self.F.shape[1]))
+        for part, attention in self.blocks(X):
+            out[part] = attention.mean * np.exp(0.5 * attention.log_mass)[:, None]
+        return out
+
+    def normalized(self, X: Array, diagonal: Diagonal, block_entries: int = _BLOCK_ENTRIES) -> Array:
+        r"""The paper's extension: the Nyström direction with length :math:`\sqrt{d(x)}`, shape (len(X), r).
+
+        The norm runs over all columns of F. Where √d(x) is too large for its square to be finite, the radius is capped
+        with a warning that names the rows; the direction stays exact.
+        """
+        out = np.empty((len(X), self.F.shape[1]))
+        capped: list[Array] = []
+        for part, attention in self.blocks(X, block_entries):
+            log_radius = diagonal.log_radius(attention)
+            far = log_radius > _MAX_LOG_RADIUS
+            if far.any():
+                capped.append(np.flatnonzero(far) + part.start)
+            radius = np.exp(np.minimum(log_radius, _MAX_LOG_RADIUS))
+            length = np.sqrt(np.einsum("ij,ij->i", attention.mean, attention.mean))
+            # A vanishing direction happens on a null set only; zero is then the one answer without a preference.
+            factor = np.divide(radius, length, out=np.zeros_like(radius), where=length > 0)
+            out[part] = attention.mean * factor[:, None]
+        if capped:
+            rows = np.concatenate(capped)
+            warnings.warn(
+                f"`X` has rows so far from the training points that their radius √d(x) overflows: rows {_some(rows)}. Their "
+                f"direction is exact; their radius is capped at {math.exp(_MAX_LOG_RADIUS):.3g}.",
+                stacklevel=3,
+            )
+        return out
+
+
+def _some(rows: Array) -> str:
+    shown = ", ".join(str(int(i)) for i in rows[:10])
+    return shown if len(rows) <= 10 else f"{shown}, … ({len(rows)} in all)"

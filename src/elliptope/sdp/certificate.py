@@ -1,0 +1,201 @@
+r"""Upper bounds on the optimum, each with the grade of its proof.
+
+For any dual vector z with :math:`\operatorname{Diag}(z) - J \succeq 0`, weak duality gives :math:`p_\star \le \sum z`.
+From an iterate with :math:`L = \operatorname{Diag}(y) - J` we take :math:`z = y + s v` along positive weights v, where
+
+.. math:: s = \max(0, -\lambda_{\min}(V^{-1/2} L V^{-1/2})), \qquad p_\star \le \sum y + s \sum v .
+
+The weights ``1`` give the additive bound, ``y`` the multiplicative one, and ``diag(L) = y - diag(J)`` its shift-invariant
+form, for which s is the relative gap itself.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf
+
+from ..operators.base import Array
+from .lanczos import Ritz, lanczos, spread_error
+from .problem import Iterate, Problem
+from .uniqueness import nullity
+
+_UNIT = np.finfo(float).eps / 2
+# An entry of J is formed with fewer roundings than this.
+_ENTRY_ROUNDINGS = 8
+# Part of the tolerance that the first attempt at a proof is allowed to give away.
+_FIRST_SHIFT = 0.1
+_MAX_ATTEMPTS = 40
+_LANCZOS_STEPS = 200
+_FAILURE_PROBABILITY = 1e-6
+# Weights this small beside the largest would only amplify rounding.
+_WEIGHT_FLOOR = 1e-12
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is known about the optimum :math:`p_\\star`: ``objective`` ≤ p⋆ ≤ ``upper_bound``.
+
+    Attributes
+    ----------
+    objective, upper_bound : float
+        Value attained, and bound on what any feasible B attains.
+    grade : {"proved", "probabilistic", "estimate"}
+        By a factorisation whose rounding errors are accounted for; by Lanczos from a random start, wrong with probability at
+        most ``failure_probability``; or by a Ritz value alone, which errs on the optimistic side.
+    failure_probability : float
+        0 when proved, NaN for an estimate.
+    min_eigenvalue : float
+        Lower bound on the smallest eigenvalue of L, of the same grade.
+    stationarity : float
+        Largest row of LH relative to the pull of the other rows: how far rows are from where the extension puts them.
+    gain : float
+        Objective less Tr J, the denominator of ``relative_gap``.
+    weights : {"slack", "multiplicative", "additive"}
+        Along which weights the bound was taken.
+    nullity : int or None
+        Dimension of the null space of L to working precision, when a factorisation made it known.
+    unique : bool or None
+        Whether B* is the only optimum, when that was diagnosed.
+    """
+
+    objective: float
+    upper_bound: float
+    grade: str
+    failure_probability: float
+    min_eigenvalue: float
+    stationarity: float
+    gain: float
+    weights: str
+    nullity: int | None = None
+    unique: bool | None = None
+
+    @property
+    def gap(self) -> float:
+        return self.upper_bound - self.objective
+
+    @property
+    def relative_gap(self) -> float:
+        """(upper_bound - objective) / (objective - Tr J); invariant when a diagonal is added to J."""
+        if self.gain > 0:
+            return self.gap / self.gain
+        return math.inf if self.gap > 0 else 0.0
+
+    def __repr__(self) -> str:
+        grade = self.grade
+        if grade == "probabilistic":
+            grade += f" (wrong with probability ≤ {self.failure_probability:.0e})"
+        return (
+            f"Certificate({grade}: {self.objective:.10g} ≤ optimum ≤ {self.upper_bound:.10g}, "
+            f"relative_gap={self.relative_gap:.2e}, stationarity={self.stationarity:.1e})"
+        )
+
+
+def dual_weights(iterate: Iterate) -> dict[str, Array]:
+    """The usable weights v, best first: near an optimum the slack gives the sharpest bound."""
+    candidates = {
+        "slack": iterate.slack,
+        "multiplicative": iterate.y,
+        "additive": np.full(len(iterate.y), max(float(np.abs(iterate.y).mean()), np.finfo(float).tiny)),
+    }
+    return {name: v for name, v in candidates.items() if v.min() > _WEIGHT_FLOOR * v.max()}
+
+
+def certify(
+    problem: Problem, iterate: Iterate, rng: np.random.Generator, tol: float, *, thorough: bool = True
+) -> tuple[Certificate, Ritz | None]:
+    """Bound the optimum from ``iterate``; with a Ritz pair of the scaled L where one was computed.
+
+    A factorisation is tried first, at a shift that would already meet ``tol``. If it fails, Lanczos tells how negative L
+    is; ``thorough`` then pays for as many factorisations as a proof takes (or, where none is possible, for the Lanczos steps of a
+    probabilistic bound), otherwise the answer is an estimate.
+    """
+    weights = dual_weights(iterate)
+    provable = problem.operator.can_factor
+    name, v = next(iter(weights.items()))
+    if provable:
+        shift = max(_FIRST_SHIFT * tol * iterate.gain / v.sum(), 0.0)
+        certificate = _prove(problem, iterate, name, v, shift)
+        if certificate is not None:
+            return certificate, None
+    found = {name: (v, _scaled_lanczos(problem, iterate, v, rng)) for name, v in weights.items()}
+    name = min(found, key=lambda k: max(0.0, -found[k][1].lower) * found[k][0].sum())
+    v, ritz = found[name]
+    if provable and thorough:
+        shift = max(-1.01 * ritz.lower, 0.0)
+        for _ in range(_MAX_ATTEMPTS):
+            certificate = _prove(problem, iterate, name, v, shift)
+            if certificate is not None:
+                return certificate, ritz
+            shift = max(1.5 * shift, 1e-15)
+    if provable and not thorough:
+        return _bound(iterate, name, v, max(0.0, -ritz.lower), "estimate", math.nan), ritz
+    shift, probability = _probable_shift(problem.n, ritz)
+    return _bound(iterate, name, v, shift, "probabilistic", probability), ritz
+
+
+def _bound(
+    iterate: Iterate, name: str, v: Array, s: float, grade: str, probability: float, **uniqueness: object
+) -> Certificate:
+    """p⋆ ≤ Σy + sΣv, with the rounding of the sums on the safe side."""
+    rounding = 2 * len(v) * _UNIT * float(np.abs(iterate.y).sum())
+    return Certificate(
+        objective=iterate.objective,
+        upper_bound=iterate.objective + s * float(v.sum()) + rounding,
+        grade=grade,
+        failure_probability=probability,
+        min_eigenvalue=-s * float(v.max()),
+        stationarity=iterate.stationarity,
+        gain=iterate.gain,
+        weights=name,
+        **uniqueness,  # type: ignore[arg-type]
+    )
+
+
+def _prove(problem: Problem, iterate: Iterate, name: str, v: Array, shift: float) -> Certificate | None:
+    r"""Factorise :math:`V^{-1/2} L V^{-1/2} + sI`; success proves :math:`\lambda_{\min} \ge -(s + \text{rounding})`.
+
+    If floating-point Cholesky of a matrix A runs to completion, then :math:`\lambda_{\min}(A) \ge
+    -\gamma_{n+1}/(1-\gamma_{n+1}) \operatorname{Tr} A` with :math:`\gamma_k = ku/(1-ku)` (Rump 2006); twice that covers
+    blocked factorisations that multiply by reciprocals. To it comes the rounding made when the entries were formed.
+    """
+    n = problem.n
+    root = 1 / np.sqrt(v)
+    gamma = (n + 2) * _UNIT / (1 - (n + 2) * _UNIT)
+    trace = float(np.abs(iterate.slack / v).sum())
+    entries = _ENTRY_ROUNDINGS * _UNIT * float((problem.operator.entry_scale() / v).sum() + trace)
+    rounding = 2 * gamma / (1 - gamma) * (trace + n * shift) + entries
+    shift = max(shift, 2 * rounding)
+    with problem.operator.triangle(root) as T:
+        np.fill_diagonal(T, iterate.slack / v + shift)
+        # The lower triangle of a C-ordered array is the upper triangle of its transpose.
+        factor, info = dpotrf(T.T, lower=0, clean=0, overwrite_a=1)
+        if info != 0:
+            return None
+        uniqueness = nullity(factor, iterate, v, shift)
+    return _bound(iterate, name, v, shift + rounding, "proved", 0.0, **uniqueness)
+
+
+def _scaled_lanczos(problem: Problem, iterate: Iterate, v: Array, rng: np.random.Generator) -> Ritz:
+    root = 1 / np.sqrt(v)[:, None]
+    y = iterate.y[:, None]
+
+    def apply(q: Array) -> Array:
+        q = root * q
+        return root * (y * q - problem.product(q))
+
+    return lanczos(apply, problem.n, _LANCZOS_STEPS, rng)
+
+
+def _probable_shift(n: int, ritz: Ritz) -> tuple[float, float]:
+    """s ≥ -λmin of the scaled L, and the probability that this is wrong."""
+    if ritz.exhausted:
+        return max(0.0, -ritz.lower), 0.0
+    epsilon = spread_error(n, ritz.steps, _FAILURE_PROBABILITY / 2)
+    if epsilon >= 0.5:
+        return math.inf, _FAILURE_PROBABILITY
+    # Both ends are under-estimated by at most ε times the true spread.
+    error = epsilon * (ritz.upper - ritz.lower) / (1 - 2 * epsilon)
+    return max(0.0, error - ritz.lower), _FAILURE_PROBABILITY

@@ -1,0 +1,243 @@
+"""The loop: ascend, certify, escape from what is not optimal, and say how it ended."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..operators import as_operator
+from ..operators.base import Array
+from .ascent import METHODS
+from .certificate import Certificate, certify, dual_weights
+from .lanczos import Ritz
+from .problem import Iterate, Problem, normalize_rows, random_start
+
+# Optimal ranks seen on data are 1 to 4; too small a rank is repaired by the certificate.
+_DEFAULT_RANK = 8
+# Rows are polished to this part of the tolerance, so that the extension returns the embedding well within it.
+_POLISH = 1e-2
+# Each escape adds a column; more than the Barvinok-Pataki rank is never needed.
+_MAX_FAILURES = 20
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback sees after every iteration."""
+
+    iteration: int
+    n_products: int
+    objective: float
+    upper_bound: float
+    stationarity: float
+    rank: int
+
+
+@dataclass(frozen=True)
+class Solution:
+    r"""Outcome of :func:`solve`.
+
+    Attributes
+    ----------
+    factor : (n, r) array
+        H with unit rows; the optimum is :math:`B = D^{1/2} H H^\top D^{1/2}`.
+    dual : (n,) array
+        :math:`y_i = (J H H^\top)_{ii}`.
+    certificate : Certificate
+    status : {"optimal", "degenerate", "max_iter", "interrupted"}
+    message : str
+        Why, and what to change.
+    n_iter, n_products : int
+    history : list of Progress
+    """
+
+    factor: Array
+    dual: Array
+    certificate: Certificate
+    status: str
+    message: str
+    n_iter: int
+    n_products: int
+    history: list[Progress]
+
+
+def solve(
+    cost: Any,
+    diagonal: Array | None = None,
+    *,
+    method: str = "auto",
+    rank: int | str = "auto",
+    tol: float = 1e-6,
+    max_iter: int = 5000,
+    rng: np.random.Generator | int | None = None,
+    start: Array | None = None,
+    callback: Callable[[Progress], Any] | None = None,
+) -> Solution:
+    r"""Maximise :math:`\operatorname{Tr}(C B)` over :math:`B \succeq 0` with :math:`\operatorname{diag}(B) = d`.
+
+    Parameters
+    ----------
+    cost : (n, n) array, sparse matrix, LinearOperator or Operator
+        Symmetric C, psd or not.
+    diagonal : (n,) array, optional
+        d, positive; 1 by default.
+    method : {"auto", "power"}
+        ``"power"`` is Algorithm 1 of the paper and needs a psd cost.
+    rank : int or "auto"
+        Columns of the starting factor; the certificate adds more when they are needed.
+    tol : float
+        Certified ``relative_gap`` to reach.
+    max_iter : int
+        Iterations, over all phases.
+    rng : Generator, int or None
+    start : (n, r) array, optional
+        Warm start; rows are normalised.
+    callback : callable, optional
+        Called with a :class:`Progress` after every iteration; a true return value stops the solve ("interrupted").
+
+    Returns
+    -------
+    Solution
+    """
+    if method not in METHODS:
+        raise ValueError(f"`method` must be one of {sorted(METHODS)}, got {method!r}.")
+    if not 0 < tol < math.inf:
+        raise ValueError(f"`tol` must be positive and finite, got {tol!r}.")
+    if not (isinstance(max_iter, int | np.integer) and max_iter >= 1):
+        raise ValueError(f"`max_iter` must be an integer of at least 1, got {max_iter!r}.")
+    rng = np.random.default_rng(rng)
+    problem = Problem(as_operator(cost, diagonal))
+    loop = _Loop(problem, method, tol, max_iter, rng, callback)
+    return loop.run(_start(problem.n, rank, start, rng))
+
+
+def _start(n: int, rank: int | str, start: Array | None, rng: np.random.Generator) -> Array:
+    if start is not None:
+        H = np.asarray(start, dtype=np.float64)
+        if H.ndim != 2 or len(H) != n or H.shape[1] < 1 or not np.isfinite(H).all():
+            raise ValueError(f"`start` must be a finite array of shape ({n}, r), got shape {np.shape(start)}.")
+        return normalize_rows(H, rng)
+    if rank == "auto":
+        rank = min(_DEFAULT_RANK, n)
+    if isinstance(rank, bool) or not isinstance(rank, int | np.integer) or not rank >= 1:
+        raise ValueError(f"`rank` must be 'auto' or an integer of at least 1, got {rank!r}.")
+    return random_start(n, min(int(rank), n), rng)
+
+
+class _Loop:
+    """State shared between the phases of one solve."""
+
+    def __init__(self, problem, method, tol, max_iter, rng, callback) -> None:  # type: ignore[no-untyped-def]
+        self.problem, self.method, self.tol, self.max_iter, self.rng = problem, METHODS[method], tol, max_iter, rng
+        self.callback = callback
+        self.history: list[Progress] = []
+        self.best: Iterate | None = None
+        self.upper_bound = math.inf
+        self.stop: str | None = None
+
+    def run(self, H: Array) -> Solution:
+        certificate: Certificate | None = None
+        try:
+            certificate = self._ascend_until_certified(H)
+        except KeyboardInterrupt:
+            if self.best is None:
+                raise
+            self.stop = "interrupted"
+        if certificate is None or (self.stop is None and certificate.grade == "estimate"):
+            certificate, _ = certify(self.problem, self._last, self.rng, self.tol)
+        return self._solution(certificate)
+
+    @property
+    def _last(self) -> Iterate:
+        assert self.best is not None
+        return self.best
+
+    def _ascend_until_certified(self, H: Array) -> Certificate | None:
+        target = _POLISH * self.tol
+        for _ in range(_MAX_FAILURES):
+            stalled = self._ascend(H, target)
+            if self.stop is not None:
+                return None
+            certificate, ritz = certify(self.problem, self._last, self.rng, self.tol, thorough=False)
+            self.upper_bound = min(self.upper_bound, certificate.upper_bound)
+            if certificate.relative_gap <= self.tol and certificate.grade != "estimate":
+                return certificate
+            escaped = self._escape(ritz)
+            if escaped is not None:
+                H = escaped
+            elif stalled:
+                return None
+            else:
+                H, target = self._last.H, 0.1 * target
+        return None
+
+    def _ascend(self, H: Array, target: float) -> bool:
+        """Run the method to ``target``; True when it ended by itself before that."""
+        for iterate in self.method(self.problem, H, self.rng):
+            self.best = iterate
+            self._report(iterate)
+            if iterate.stationarity <= target or self.stop is not None:
+                return False
+            if len(self.history) >= self.max_iter:
+                self.stop = "max_iter"
+                return False
+        return True
+
+    def _report(self, iterate: Iterate) -> None:
+        progress = Progress(
+            len(self.history) + 1,
+            self.problem.n_products,
+            iterate.objective,
+            self.upper_bound,
+            iterate.stationarity,
+            iterate.H.shape[1],
+        )
+        self.history.append(progress)
+        if self.callback is not None and self.callback(progress):
+            self.stop = "interrupted"
+
+    def _escape(self, ritz: Ritz | None) -> Array | None:
+        """Append the eigenvector of the most negative eigenvalue of L as a new column, as far as that ascends."""
+        iterate = self._last
+        if ritz is None or not ritz.lower < 0:
+            return None
+        v = next(iter(dual_weights(iterate).values()))
+        z = ritz.vector / np.sqrt(v)
+        step = 0.5 / np.abs(z).max()
+        while step * np.abs(z).max() > 1e-4:
+            H = normalize_rows(np.hstack([iterate.H, step * z[:, None]]), self.rng)
+            if self.problem.evaluate(H).objective > iterate.objective:
+                return H
+            step *= 0.5
+        return None
+
+    def _solution(self, certificate: Certificate) -> Solution:
+        status, message = self._verdict(certificate)
+        return Solution(
+            factor=self._last.H,
+            dual=self._last.y,
+            certificate=certificate,
+            status=status,
+            message=message,
+            n_iter=len(self.history),
+            n_products=self.problem.n_products,
+            history=self.history,
+        )
+
+    def _verdict(self, certificate: Certificate) -> tuple[str, str]:
+        gap = f"certified relative gap {certificate.relative_gap:.2e}, tol={self.tol:.2e}"
+        if certificate.unique is False and certificate.relative_gap <= self.tol:
+            return "degenerate", (
+                f"the optimum is not unique to working precision: L has nullity {certificate.nullity}, "
+                f"the factor has rank {self._last.H.shape[1]} ({gap})"
+            )
+        if self.stop == "interrupted":
+            return "interrupted", f"stopped by the user ({gap})"
+        if certificate.relative_gap <= self.tol and certificate.grade != "estimate":
+            return "optimal", gap
+        if self.stop == "max_iter":
+            return "max_iter", f"{self.max_iter} iterations were not enough ({gap}); increase max_iter or tol"
+        return "max_iter", f"rounding allows no further progress ({gap}); increase tol"

@@ -1,0 +1,58 @@
+r"""Is the optimum the only one?
+
+Every optimal B has its range in the null space of L: with a basis N (n, k) of it, :math:`B = N S N^\top` where S is psd and
+:math:`\operatorname{diag}(N S N^\top)` is prescribed. If the linear map :math:`S \mapsto \operatorname{diag}(N S N^\top)` is
+injective on symmetric k × k matrices, there is one such B and no other (Alizadeh, Haeberly and Overton 1997).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg.lapack import dpotrs
+
+from ..operators.base import Array
+from .problem import Iterate, row_norms
+
+# Eigenvalues of L, scaled to unit diagonal, that double precision cannot tell from zero once H has been polished.
+_NULL = 1e-8
+# Singular values of the map, relative to its largest, that count as zero.
+_INJECTIVE = 1e-6
+_INVERSE_ITERATIONS = 3
+_EXTRA = 2
+
+
+def nullity(factor: Array, iterate: Iterate, v: Array, shift: float) -> dict[str, int | bool]:
+    r"""Nullity of the scaled L and uniqueness of B*, from the Cholesky factor of the scaled L + ``shift``.
+
+    Inverse iteration on H and a few random vectors: the null space dominates the inverse by the factor 1/``shift``, so that
+    three iterations find it.
+    """
+    n, r = iterate.H.shape
+    rng = np.random.default_rng(0)  # the probe decides nothing but how soon the null space is found
+    width = min(r + _EXTRA, n)
+    while True:
+        Q = np.hstack([np.sqrt(v)[:, None] * iterate.H, rng.standard_normal((n, max(width - r, 0)))])
+        Q, _ = np.linalg.qr(Q)
+        for _ in range(_INVERSE_ITERATIONS):
+            Z, _ = dpotrs(factor, Q, lower=0)
+            Q, _ = np.linalg.qr(Z)
+        Z, _ = dpotrs(factor, Q, lower=0)
+        inverse, U = np.linalg.eigh(Q.T @ Z)
+        null = 1 / inverse - shift <= _NULL
+        k = int(null.sum())
+        if k < width or width == n or k * (k + 1) // 2 > n:
+            break
+        width = min(2 * width, n)
+    return {"nullity": k, "unique": _injective(Q @ U[:, null])}
+
+
+def _injective(N: Array) -> bool:
+    """Whether S ↦ diag(N S Nᵀ) is injective on symmetric matrices."""
+    n, k = N.shape
+    if k * (k + 1) // 2 > n:
+        return False
+    norms = row_norms(N)
+    N = N[norms > 0] / norms[norms > 0, None]
+    i, j = np.triu_indices(k)
+    singular = np.linalg.svd(N[:, i] * N[:, j], compute_uv=False)
+    return len(singular) > 0 and bool(singular[-1] > _INJECTIVE * singular[0])

@@ -1,0 +1,10 @@
+"""The estimator contract of scikit-learn, with no expected failures."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from elliptope import DiffusionMap, SDPEmbedding
+
+
+@parametrize_with_checks([SDPEmbedding(), DiffusionMap()])
+def test_sklearn_contract(estimator, check):
+    check(estimator)
