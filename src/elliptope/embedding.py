@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -11,10 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ._base import KernelEmbedding, check_choice, check_integer, check_real, fix_signs
+from ._progress import CallbackSupportMixin, progress_callback, with_callbacks
 from .diagonals import resolve_diagonal
 from .kernels import Array
 from .operators import DenseOperator
-from .sdp import Certificate, Progress, Solution, solve
+from .sdp import Certificate, NullSpace, Solution, solve
 
 # Eigenvalues of B* below this part of the largest are zero to the accuracy of the optimum.
 _RANK_TOLERANCE = 1e-10
@@ -22,7 +24,7 @@ _RANK_TOLERANCE = 1e-10
 _IDENTITY_KERNEL = 1e-12
 
 
-class SDPEmbedding(KernelEmbedding):
+class SDPEmbedding(CallbackSupportMixin, KernelEmbedding):
     r"""Positive semi-definite embedding with a certificate of optimality.
 
     A kernel matrix K is normalised as in diffusion maps and its trivial top eigenvector removed,
@@ -67,7 +69,8 @@ class SDPEmbedding(KernelEmbedding):
     n_jobs : int or None
         Threads that compute the kernel.
     verbose : bool
-        Print a line per iteration.
+        Print a line per iteration: products, objective, bound, gap and rank. Callbacks set with ``set_callbacks``
+        (scikit-learn 1.9 or later) see the same.
 
     Attributes
     ----------
@@ -123,6 +126,7 @@ class SDPEmbedding(KernelEmbedding):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @with_callbacks
     def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> SDPEmbedding:
         """Solve the SDP on the rows of ``X`` (or on the kernel matrix ``X`` when precomputed).
 
@@ -147,7 +151,7 @@ class SDPEmbedding(KernelEmbedding):
             full[self._support] = Xi
         self.embedding_ = self._finish(full)
         if self.status_ != "optimal":
-            warnings.warn(self._advice(solution, J, d), ConvergenceWarning, stacklevel=2)
+            warnings.warn(self._advice(solution, J, d), ConvergenceWarning, stacklevel=3)
         return self
 
     def fit_transform(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Array:
@@ -197,7 +201,7 @@ class SDPEmbedding(KernelEmbedding):
             tol=self.tol,
             max_iter=self.max_iter,
             rng=np.random.default_rng(seed),
-            callback=_print_progress if self.verbose else None,
+            callback=progress_callback(self, bool(self.verbose)),
         )
 
     def _advice(self, solution: Solution, J: DenseOperator, d: Array) -> str:
@@ -230,14 +234,6 @@ def _zero_solution(n: int) -> Solution:
         stationarity=0.0,
         gain=0.0,
         weights="additive",
-        nullity=n,
-        unique=False,
+        null_space=NullSpace(n, math.inf, False),
     )
     return Solution(np.ones((n, 1)), np.zeros(n), certificate, "degenerate", "the cost is zero to rounding", 0, 0, [])
-
-
-def _print_progress(progress: Progress) -> None:
-    print(
-        f"iteration {progress.iteration:5d}  products {progress.n_products:6d}  objective {progress.objective:.10g}  "
-        f"stationarity {progress.stationarity:.2e}  rank {progress.rank}"
-    )

@@ -1,6 +1,9 @@
 r"""The contract that solver, certificate and spectral code use: apply a symmetric J to a thin matrix.
 
-Normalisation, weights and deflation of a kernel are written here once, for every way of storing or recomputing K.
+Adding a diagonal to J changes the objective by a constant and nothing else. At small bandwidths the diagonal is larger than
+all the rest by orders of magnitude, and its rounding would drown it; so the contract offers products with the *hollow* J,
+its diagonal replaced by zero, and the diagonal by itself. Scaling, normalisation, weights and deflation are written once,
+here.
 """
 
 from __future__ import annotations
@@ -24,15 +27,19 @@ class Operator(ABC):
         return (self.n, self.n)
 
     @abstractmethod
-    def matmat(self, V: Array) -> Array:
-        """J V, shape (n, r)."""
-
-    def __matmul__(self, V: Array) -> Array:
-        return self.matmat(V)
+    def hollow_matmat(self, V: Array) -> Array:
+        """(J - Diag(diag J)) V, shape (n, r)."""
 
     @abstractmethod
     def diagonal(self) -> Array:
         """diag(J), shape (n,)."""
+
+    def matmat(self, V: Array) -> Array:
+        """J V, shape (n, r)."""
+        return self.hollow_matmat(V) + self.diagonal()[:, None] * V
+
+    def __matmul__(self, V: Array) -> Array:
+        return self.matmat(V)
 
     @property
     def error_bound(self) -> float:
@@ -58,7 +65,40 @@ class Operator(ABC):
         yield  # pragma: no cover
 
 
-class KernelOperator(Operator):
+class ScaledOperator(Operator):
+    r"""J = Diag(s) K Diag(s) - Q Qᵀ, for a symmetric K, row scales s (n,) and a thin deflation basis Q (n, q).
+
+    Neither Q Qᵀ nor J is stored. Subclasses provide products with K.
+    """
+
+    _s: Array
+    _Q: Array
+
+    @abstractmethod
+    def hollow_kernel_matmat(self, V: Array) -> Array:
+        """(K - Diag(diag K)) V, shape (n, r)."""
+
+    @abstractmethod
+    def kernel_diagonal(self) -> Array:
+        """diag(K), shape (n,)."""
+
+    def hollow_matmat(self, V: Array) -> Array:
+        s, Q = self._s[:, None], self._Q
+        G = self.hollow_kernel_matmat(s * V)
+        G *= s
+        if Q.shape[1]:
+            G -= Q @ (Q.T @ V)
+            G += np.einsum("ij,ij->i", Q, Q)[:, None] * V
+        return G
+
+    def diagonal(self) -> Array:
+        return self._s**2 * self.kernel_diagonal() - np.einsum("ij,ij->i", self._Q, self._Q)
+
+    def entry_scale(self) -> Array:
+        return self._s**2 * np.abs(self.kernel_diagonal()) + np.einsum("ij,ij->i", self._Q, self._Q)
+
+
+class KernelOperator(ScaledOperator):
     r"""A kernel matrix, normalised as in diffusion maps, deflated, and scaled row by row.
 
     With degrees :math:`m = K w` and total mass :math:`M = w^\top m`,
@@ -66,45 +106,23 @@ class KernelOperator(Operator):
     .. math:: \bar A_{ij} = \frac{K_{ij}}{\sqrt{m_i m_j}} - (v_0 v_0^\top)_{ij}, \quad v_0 = \sqrt{m/M},
               \qquad J = \operatorname{Diag}(t)\, \bar A\, \operatorname{Diag}(t).
 
-    The row scale t is :math:`w\sqrt d` for the SDP and :math:`\sqrt w` for the spectrum of Abar on L²(w). J is applied as
-    :math:`\operatorname{Diag}(s) K \operatorname{Diag}(s) - Q Q^\top` with a thin deflation basis Q whose first column is
-    :math:`t v_0`; neither :math:`v_0 v_0^\top` nor J is stored. Subclasses provide products with the raw kernel.
+    The row scale t is :math:`w\sqrt d` for the SDP and :math:`\sqrt w` for the spectrum of Abar on L²(w). The deflation
+    basis Q has :math:`t v_0` as its first column; more will come where more directions are to be removed.
     """
 
     def __init__(self, n: int, sample_weight: Array | None = None) -> None:
         self.n = n
         self.w = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        self.m = self.kernel_matmat(self.w[:, None])[:, 0]
+        self.m = self.hollow_kernel_matmat(self.w[:, None])[:, 0] + self.kernel_diagonal() * self.w
         if not (self.m > 0).all():
             raise ValueError(f"`kernel` must have positive row sums, got a minimum of {self.m.min():.6g}.")
         self.M = float(self.w @ self.m)
         self.set_row_scale(np.ones(n))
 
-    @abstractmethod
-    def kernel_matmat(self, V: Array) -> Array:
-        """K V for the raw kernel, shape (n, r)."""
-
-    @abstractmethod
-    def kernel_diagonal(self) -> Array:
-        """diag(K), shape (n,)."""
-
     def set_row_scale(self, t: Array) -> None:
         """Scale rows and columns of Abar by ``t``."""
-        self._s = t / np.sqrt(self.m)  # (n,)
-        self._Q = (t * np.sqrt(self.m / self.M))[:, None]  # (n, 1): more columns where more directions are deflated
-
-    def matmat(self, V: Array) -> Array:
-        s = self._s[:, None]
-        G = self.kernel_matmat(s * V)
-        G *= s
-        G -= self._Q @ (self._Q.T @ V)
-        return G
-
-    def diagonal(self) -> Array:
-        return self._s**2 * self.kernel_diagonal() - np.einsum("ij,ij->i", self._Q, self._Q)
-
-    def entry_scale(self) -> Array:
-        return self._s**2 * self.kernel_diagonal() + np.einsum("ij,ij->i", self._Q, self._Q)
+        self._s = t / np.sqrt(self.m)
+        self._Q = (t * np.sqrt(self.m / self.M))[:, None]
 
     def abar_diagonal(self) -> Array:
         r""":math:`\operatorname{diag}(\bar A)_i = K_{ii}/m_i - m_i/M`, whatever the row scale."""

@@ -1,4 +1,4 @@
-"""The kernel matrix stored: one n × n array and no second."""
+"""The matrix stored: one n × n array and no second."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from ..kernels import Kernel
-from .base import Array, KernelOperator
+from .base import Array, KernelOperator, ScaledOperator
 
 # Side of the tiles in which the kernel is computed and rescaled: two float64 tiles stay in a core's cache.
 _TILE = 512
@@ -39,19 +39,19 @@ def kernel_matrix(kernel: Kernel, X: Array, n_jobs: int = 1) -> Array:
     return K
 
 
-class DenseOperator(KernelOperator):
-    """J from a stored symmetric kernel matrix ``K``, which the operator takes over and may use as scratch."""
+class DenseStorage(ScaledOperator):
+    """K stored as a hollow symmetric array, which the operator owns and uses as scratch, and its diagonal apart."""
 
-    def __init__(self, K: Array, sample_weight: Array | None = None) -> None:
+    def _store(self, K: Array) -> None:
+        self._diagonal_of_K = K.diagonal().copy()
         self._K = K
-        self._K_diagonal = K.diagonal().copy()
-        super().__init__(len(K), sample_weight)
+        np.fill_diagonal(self._K, 0.0)
 
-    def kernel_matmat(self, V: Array) -> Array:
+    def hollow_kernel_matmat(self, V: Array) -> Array:
         return self._K @ V
 
     def kernel_diagonal(self) -> Array:
-        return self._K_diagonal
+        return self._diagonal_of_K
 
     @property
     def can_factor(self) -> bool:
@@ -66,22 +66,27 @@ class DenseOperator(KernelOperator):
                 T = K[columns, rows].T * -s[rows, None]  # read above the diagonal, write below
                 T *= s[columns]
                 T += Q[rows] @ Q[columns].T
-                if rows == columns:
-                    _copy_lower(T, K[rows, rows])
-                else:
-                    K[rows, columns] = T
+                _write_lower(T, K, rows, columns)
             np.fill_diagonal(K, -(c**2) * self.diagonal())
             yield K
         finally:
             for rows, columns in _tiles(self.n):
-                if rows == columns:
-                    _copy_lower(K[rows, rows].T, K[rows, rows])
-                else:
-                    K[rows, columns] = K[columns, rows].T
-            np.fill_diagonal(K, self._K_diagonal)
+                _write_lower(K[columns, rows].T, K, rows, columns)
+            np.fill_diagonal(K, 0.0)
 
 
-def _copy_lower(source: Array, target: Array) -> None:
-    """Copy the strict lower triangle of ``source``."""
-    lower = np.tril_indices(len(source), k=-1)
-    target[lower] = source[lower]
+def _write_lower(T: Array, K: Array, rows: slice, columns: slice) -> None:
+    """Write a tile into K, below the diagonal of K only."""
+    if rows == columns:
+        lower = np.tril_indices(len(T), k=-1)
+        K[rows, rows][lower] = T[lower]
+    else:
+        K[rows, columns] = T
+
+
+class DenseOperator(DenseStorage, KernelOperator):
+    """J from a kernel matrix ``K``, which the operator takes over."""
+
+    def __init__(self, K: Array, sample_weight: Array | None = None) -> None:
+        self._store(K)
+        super().__init__(len(K), sample_weight)

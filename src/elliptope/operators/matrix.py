@@ -10,44 +10,62 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
-from .base import Array, Operator
+from .base import Array, Operator, ScaledOperator
+from .dense import DenseStorage
 
 # Asymmetry, relative to the largest entry, that is put down to rounding.
 _SYMMETRY = 1e-10
 
 
-class MatrixOperator(Operator):
-    r"""J = Diag(t) C Diag(t) for a symmetric array or sparse matrix C."""
+class DenseMatrix(DenseStorage):
+    r"""J = Diag(s) C Diag(s) for a symmetric array C, of which a copy is kept."""
 
-    def __init__(self, C: Any, row_scale: Array) -> None:
+    def __init__(self, C: Array, row_scale: Array) -> None:
+        self.n = len(C)
+        self._s = row_scale
+        self._Q = np.empty((self.n, 0))
+        self._largest = float(np.abs(C).max())
+        self._store(C.copy(order="C"))
+
+    def entry_scale(self) -> Array:
+        return self._s**2 * self._largest
+
+
+class SparseMatrix(ScaledOperator):
+    r"""J = Diag(s) C Diag(s) for a symmetric sparse matrix C."""
+
+    def __init__(self, C: sparse.csr_array, row_scale: Array) -> None:
         self.n = C.shape[0]
-        self._C = C
-        self._t = row_scale
+        self._s = row_scale
+        self._Q = np.empty((self.n, 0))
+        self._diagonal_of_C = C.diagonal()
+        self._C = sparse.csr_array(C - sparse.diags_array(self._diagonal_of_C))
+        self._largest = float(abs(C).max()) if C.nnz else 0.0
 
-    def matmat(self, V: Array) -> Array:
-        t = self._t[:, None]
-        return t * (self._C @ (t * V))
+    def hollow_kernel_matmat(self, V: Array) -> Array:
+        return self._C @ V
 
-    def diagonal(self) -> Array:
-        return self._t**2 * self._C.diagonal()
+    def kernel_diagonal(self) -> Array:
+        return self._diagonal_of_C
+
+    def entry_scale(self) -> Array:
+        return self._s**2 * self._largest
 
     @property
     def can_factor(self) -> bool:
         return True
 
-    def entry_scale(self) -> Array:
-        return self._t**2 * abs(self._C).max()
-
     @contextmanager
     def triangle(self, c: Array) -> Iterator[Array]:
-        T = self._C.toarray() if sparse.issparse(self._C) else self._C.copy()
-        T *= -(c * self._t)[:, None]
-        T *= c * self._t
+        T = self._C.toarray()
+        T *= -(c * self._s)[:, None]
+        T *= c * self._s
+        np.fill_diagonal(T, -(c**2) * self.diagonal())
         yield T
 
 
-class MatrixFreeOperator(Operator):
-    r"""J = Diag(t) C Diag(t) for a ``LinearOperator``, whose diagonal must be given or is read off products."""
+class MatrixFree(Operator):
+    r"""J = Diag(s) C Diag(s) for a ``LinearOperator``, whose diagonal is asked for or read off products."""
 
     # Identity columns per product when the diagonal has to be probed.
     _PROBE = 256
@@ -55,10 +73,10 @@ class MatrixFreeOperator(Operator):
     def __init__(self, C: LinearOperator, row_scale: Array) -> None:
         self.n = C.shape[0]
         self._C = C
-        self._t = row_scale
-        self._diagonal = row_scale**2 * self._probe()
+        self._s = row_scale
+        self._diagonal = row_scale**2 * self._diagonal_of_C()
 
-    def _probe(self) -> Array:
+    def _diagonal_of_C(self) -> Array:
         if hasattr(self._C, "diagonal"):
             return np.asarray(self._C.diagonal(), dtype=np.float64)
         found = np.empty(self.n)
@@ -69,9 +87,9 @@ class MatrixFreeOperator(Operator):
             found[rows] = self._C.matmat(E)[rows, rows - start]
         return found
 
-    def matmat(self, V: Array) -> Array:
-        t = self._t[:, None]
-        return t * self._C.matmat(t * V)
+    def hollow_matmat(self, V: Array) -> Array:
+        s = self._s[:, None]
+        return s * self._C.matmat(s * V) - self._diagonal[:, None] * V
 
     def diagonal(self) -> Array:
         return self._diagonal
@@ -87,17 +105,23 @@ def as_operator(cost: Any, diagonal: Array | None = None) -> Operator:
         cost = np.asarray(cost, dtype=np.float64)
     if len(cost.shape) != 2 or cost.shape[0] != cost.shape[1] or cost.shape[0] == 0:
         raise ValueError(f"`cost` must be a square symmetric matrix, got shape {cost.shape}.")
-    t = np.sqrt(_check_diagonal(diagonal, cost.shape[0]))
+    s = np.sqrt(_check_diagonal(diagonal, cost.shape[0]))
     if isinstance(cost, LinearOperator):
-        return MatrixFreeOperator(cost, t)
-    C = sparse.csr_array(cost, dtype=np.float64) if sparse.issparse(cost) else cost
-    entries = C.data if sparse.issparse(C) else C
+        return MatrixFree(cost, s)
+    if sparse.issparse(cost):
+        cost = sparse.csr_array(cost, dtype=np.float64)
+        _check_symmetric(cost, cost.data)
+        return SparseMatrix(cost, s)
+    _check_symmetric(cost, cost)
+    return DenseMatrix(cost, s)
+
+
+def _check_symmetric(C: Any, entries: Array) -> None:
     if not np.isfinite(entries).all():
         raise ValueError("`cost` must be finite, got NaN or infinity.")
     asymmetry, size = abs(C - C.T).max(), abs(C).max()
     if asymmetry > _SYMMETRY * size:
         raise ValueError(f"`cost` must be symmetric, got max|C - C.T| = {asymmetry:.3g} with max|C| = {size:.3g}.")
-    return MatrixOperator(C, t)
 
 
 def _check_diagonal(diagonal: Array | None, n: int) -> Array:

@@ -2,5 +2,6 @@
 
 from .certificate import Certificate
 from .solve import Progress, Solution, solve
+from .uniqueness import NullSpace
 
-__all__ = ["Certificate", "Progress", "Solution", "solve"]
+__all__ = ["Certificate", "NullSpace", "Progress", "Solution", "solve"]

@@ -20,15 +20,19 @@ from scipy.linalg.lapack import dpotrf
 from ..operators.base import Array
 from .lanczos import Ritz, lanczos, spread_error
 from .problem import Iterate, Problem
-from .uniqueness import nullity
+from .uniqueness import NullSpace, null_space
 
 _UNIT = np.finfo(float).eps / 2
 # An entry of J is formed with fewer roundings than this.
 _ENTRY_ROUNDINGS = 8
 # Part of the tolerance that the first attempt at a proof is allowed to give away.
 _FIRST_SHIFT = 0.1
-_MAX_ATTEMPTS = 40
+# Ritz values are a little optimistic: shift by more, and by more still when that fails.
+_SAFETY = 1.01
+_ESCALATION = 1.5
+_MAX_ATTEMPTS = 100
 _LANCZOS_STEPS = 200
+_ESTIMATE_STEPS = 15
 _FAILURE_PROBABILITY = 1e-6
 # Weights this small beside the largest would only amplify rounding.
 _WEIGHT_FLOOR = 1e-12
@@ -55,10 +59,9 @@ class Certificate:
         Objective less Tr J, the denominator of ``relative_gap``.
     weights : {"slack", "multiplicative", "additive"}
         Along which weights the bound was taken.
-    nullity : int or None
-        Dimension of the null space of L to working precision, when a factorisation made it known.
-    unique : bool or None
-        Whether B* is the only optimum, when that was diagnosed.
+    null_space : NullSpace or None
+        Nullity of L to working precision, its next eigenvalue and whether B* is the only optimum, when a factorisation made
+        them known.
     """
 
     objective: float
@@ -69,8 +72,7 @@ class Certificate:
     stationarity: float
     gain: float
     weights: str
-    nullity: int | None = None
-    unique: bool | None = None
+    null_space: NullSpace | None = None
 
     @property
     def gap(self) -> float:
@@ -105,12 +107,12 @@ def dual_weights(iterate: Iterate) -> dict[str, Array]:
 
 def certify(
     problem: Problem, iterate: Iterate, rng: np.random.Generator, tol: float, *, thorough: bool = True
-) -> tuple[Certificate, Ritz | None]:
-    """Bound the optimum from ``iterate``; with a Ritz pair of the scaled L where one was computed.
+) -> tuple[Certificate, Array | None]:
+    """Bound the optimum from ``iterate``; with a direction of negative curvature of L, (n,), if one was met.
 
     A factorisation is tried first, at a shift that would already meet ``tol``. If it fails, Lanczos tells how negative L
-    is; ``thorough`` then pays for as many factorisations as a proof takes (or, where none is possible, for the Lanczos steps of a
-    probabilistic bound), otherwise the answer is an estimate.
+    is; ``thorough`` then pays for as many factorisations as a proof takes, otherwise the answer is an estimate. Where no
+    factorisation is possible, the Lanczos values give a probabilistic bound.
     """
     weights = dual_weights(iterate)
     provable = problem.operator.can_factor
@@ -120,24 +122,32 @@ def certify(
         certificate = _prove(problem, iterate, name, v, shift)
         if certificate is not None:
             return certificate, None
-    found = {name: (v, _scaled_lanczos(problem, iterate, v, rng)) for name, v in weights.items()}
+    found = {name: (v, _scaled_lanczos(problem, iterate, v, rng, _LANCZOS_STEPS)) for name, v in weights.items()}
     name = min(found, key=lambda k: max(0.0, -found[k][1].lower) * found[k][0].sum())
     v, ritz = found[name]
-    if provable and thorough:
-        shift = max(-1.01 * ritz.lower, 0.0)
+    escape = ritz.vector / np.sqrt(v) if ritz.lower < 0 else None
+    shift = max(-_SAFETY * ritz.lower, 0.0)
+    if provable and (thorough or shift * v.sum() <= tol * iterate.gain):
         for _ in range(_MAX_ATTEMPTS):
             certificate = _prove(problem, iterate, name, v, shift)
             if certificate is not None:
-                return certificate, ritz
-            shift = max(1.5 * shift, 1e-15)
+                return certificate, escape
+            shift = max(_ESCALATION * shift, _UNIT)
     if provable and not thorough:
-        return _bound(iterate, name, v, max(0.0, -ritz.lower), "estimate", math.nan), ritz
+        return _bound(iterate, name, v, max(0.0, -ritz.lower), "estimate", math.nan), escape
     shift, probability = _probable_shift(problem.n, ritz)
-    return _bound(iterate, name, v, shift, "probabilistic", probability), ritz
+    return _bound(iterate, name, v, shift, "probabilistic", probability), escape
+
+
+def estimate_bound(problem: Problem, iterate: Iterate, rng: np.random.Generator) -> float:
+    """Where the upper bound would be if a short Lanczos run told the truth; optimistic, for display only."""
+    v = next(iter(dual_weights(iterate).values()))
+    ritz = _scaled_lanczos(problem, iterate, v, rng, _ESTIMATE_STEPS)
+    return iterate.objective + max(0.0, -ritz.lower) * float(v.sum())
 
 
 def _bound(
-    iterate: Iterate, name: str, v: Array, s: float, grade: str, probability: float, **uniqueness: object
+    iterate: Iterate, name: str, v: Array, s: float, grade: str, probability: float, null: NullSpace | None = None
 ) -> Certificate:
     """p⋆ ≤ Σy + sΣv, with the rounding of the sums on the safe side."""
     rounding = 2 * len(v) * _UNIT * float(np.abs(iterate.y).sum())
@@ -150,7 +160,7 @@ def _bound(
         stationarity=iterate.stationarity,
         gain=iterate.gain,
         weights=name,
-        **uniqueness,  # type: ignore[arg-type]
+        null_space=null,
     )
 
 
@@ -174,19 +184,19 @@ def _prove(problem: Problem, iterate: Iterate, name: str, v: Array, shift: float
         factor, info = dpotrf(T.T, lower=0, clean=0, overwrite_a=1)
         if info != 0:
             return None
-        uniqueness = nullity(factor, iterate, v, shift)
-    return _bound(iterate, name, v, shift + rounding, "proved", 0.0, **uniqueness)
+        null = null_space(factor, iterate, v, shift)
+    return _bound(iterate, name, v, shift + rounding, "proved", 0.0, null)
 
 
-def _scaled_lanczos(problem: Problem, iterate: Iterate, v: Array, rng: np.random.Generator) -> Ritz:
+def _scaled_lanczos(problem: Problem, iterate: Iterate, v: Array, rng: np.random.Generator, steps: int) -> Ritz:
     root = 1 / np.sqrt(v)[:, None]
-    y = iterate.y[:, None]
+    slack = iterate.slack[:, None]
 
     def apply(q: Array) -> Array:
         q = root * q
-        return root * (y * q - problem.product(q))
+        return root * (slack * q - problem.product(q))
 
-    return lanczos(apply, problem.n, _LANCZOS_STEPS, rng)
+    return lanczos(apply, problem.n, steps, rng)
 
 
 def _probable_shift(n: int, ritz: Ritz) -> tuple[float, float]:

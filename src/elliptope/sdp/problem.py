@@ -9,9 +9,6 @@ import numpy as np
 
 from ..operators.base import Array, Operator
 
-# A residual below this part of y_i is what rounding leaves of the two terms of LH.
-_RESOLUTION = 1e-5
-
 
 def row_dots(U: Array, V: Array) -> Array:
     return np.einsum("ij,ij->i", U, V)
@@ -38,27 +35,22 @@ def random_start(n: int, rank: int, rng: np.random.Generator) -> Array:
 
 @dataclass(frozen=True)
 class Iterate:
-    r"""A feasible H with its product G = JH, from which everything of first order follows.
+    r"""A feasible H with its product P by the hollow J, from which everything of first order follows.
 
-    .. math:: y_i = (J H H^\top)_{ii}, \qquad \text{objective} = \sum_i y_i, \qquad L H = \operatorname{Diag}(y) H - G .
+    .. math:: p_i = \sum_{j \ne i} J_{ij} h_j, \qquad \operatorname{diag}(L)_i = h_i \cdot p_i, \qquad
+              y = \operatorname{diag}(L) + \operatorname{diag}(J), \qquad (LH)_i = (h_i \cdot p_i)\, h_i - p_i .
+
+    Nothing but ``y`` and ``objective`` involves the diagonal of J, so that none of it is lost to its rounding.
     """
 
     H: Array
-    G: Array
+    P: Array
     diagonal: Array = field(repr=False)
 
     @cached_property
-    def y(self) -> Array:
-        return row_dots(self.H, self.G)
-
-    @cached_property
-    def objective(self) -> float:
-        return float(self.y.sum())
-
-    @cached_property
     def slack(self) -> Array:
-        """diag(L) = y - diag(J): unchanged when a diagonal is added to J, non-negative at an optimum."""
-        return self.y - self.diagonal
+        """diag(L): non-negative at an optimum, and unchanged when a diagonal is added to J."""
+        return row_dots(self.H, self.P)
 
     @cached_property
     def gain(self) -> float:
@@ -66,24 +58,28 @@ class Iterate:
         return float(self.slack.sum())
 
     @cached_property
+    def y(self) -> Array:
+        return self.slack + self.diagonal
+
+    @cached_property
+    def objective(self) -> float:
+        return self.gain + float(self.diagonal.sum())
+
+    @cached_property
     def residual(self) -> Array:
         """LH, minus half the Riemannian gradient; shape (n, r)."""
-        return self.y[:, None] * self.H - self.G
+        return self.slack[:, None] * self.H - self.P
 
     @cached_property
     def pull(self) -> Array:
-        r""":math:`\lVert \sum_{j\ne i} J_{ij} h_j \rVert`: how strongly the other rows hold row i.
-
-        Never negative, equal to diag(L) at an optimum, and the natural scale of row i.
-        """
-        return row_norms(self.G - self.diagonal[:, None] * self.H)
+        """Length of p_i: how strongly the other rows hold row i, diag(L) at an optimum, and the natural scale of row i."""
+        return row_norms(self.P)
 
     @cached_property
     def stationarity(self) -> float:
         """Largest row of LH relative to the pull on that row: zero exactly at critical points."""
         norms = row_norms(self.residual)
-        scale = np.maximum(self.pull, _RESOLUTION * np.abs(self.y))
-        return float(np.divide(norms, scale, out=np.zeros_like(norms), where=scale > 0).max())
+        return float(np.divide(norms, self.pull, out=np.zeros_like(norms), where=self.pull > 0).max())
 
 
 class Problem:
@@ -94,10 +90,20 @@ class Problem:
         self.n = operator.n
         self.diagonal = operator.diagonal()
         self.n_products = 0
+        self._hollow: Array | None = None
 
     def product(self, V: Array) -> Array:
+        """Product with the hollow J."""
         self.n_products += 1
-        return self.operator @ V
+        return self.operator.hollow_matmat(V)
 
     def evaluate(self, H: Array) -> Iterate:
         return Iterate(H, self.product(H), self.diagonal)
+
+    def hollow_matrix(self) -> Array:
+        """The hollow J itself, (n, n), for methods that factorise; made once."""
+        if self._hollow is None:
+            with self.operator.triangle(np.ones(self.n)) as T:
+                self._hollow = -np.tril(T, -1)
+            self._hollow += self._hollow.T
+        return self._hollow

@@ -12,28 +12,42 @@ import numpy as np
 from ..operators import as_operator
 from ..operators.base import Array
 from .ascent import METHODS
-from .certificate import Certificate, certify, dual_weights
-from .lanczos import Ritz
+from .certificate import Certificate, certify, estimate_bound
 from .problem import Iterate, Problem, normalize_rows, random_start
 
 # Optimal ranks seen on data are 1 to 4; too small a rank is repaired by the certificate.
 _DEFAULT_RANK = 8
 # Rows are polished to this part of the tolerance, so that the extension returns the embedding well within it.
 _POLISH = 1e-2
-# Each escape adds a column; more than the Barvinok-Pataki rank is never needed.
+# Iteration of the first estimate of the bound; the next ones come when their number has doubled.
+_FIRST_ESTIMATE = 8
+# Escapes and refinements before giving up.
 _MAX_FAILURES = 20
+_SMALLEST_ESCAPE = 1e-5
+_SMALLEST_STATIONARITY = 1e-14
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback sees after every iteration."""
+    """What a callback sees after every iteration.
+
+    ``bound`` is the certified upper bound once there is one. Before, while somebody looks, it is an estimate from a short
+    Lanczos run, refreshed whenever the number of iterations has doubled; otherwise infinite.
+    """
 
     iteration: int
     n_products: int
     objective: float
-    upper_bound: float
+    bound: float
+    relative_gap: float
     stationarity: float
     rank: int
+
+    def __str__(self) -> str:
+        return (
+            f"iteration {self.iteration:5d}  products {self.n_products:6d}  objective {self.objective:.10g}  "
+            f"bound {self.bound:.10g}  gap {self.relative_gap:.1e}  stationarity {self.stationarity:.1e}  rank {self.rank}"
+        )
 
 
 @dataclass(frozen=True)
@@ -52,6 +66,7 @@ class Solution:
         Why, and what to change.
     n_iter, n_products : int
     history : list of Progress
+        One entry per iteration, and a last one with the certified bound.
     """
 
     factor: Array
@@ -135,7 +150,7 @@ class _Loop:
         self.callback = callback
         self.history: list[Progress] = []
         self.best: Iterate | None = None
-        self.upper_bound = math.inf
+        self.bound = math.inf
         self.stop: str | None = None
 
     def run(self, H: Array) -> Solution:
@@ -146,8 +161,10 @@ class _Loop:
             if self.best is None:
                 raise
             self.stop = "interrupted"
-        if certificate is None or (self.stop is None and certificate.grade == "estimate"):
-            certificate, _ = certify(self.problem, self._last, self.rng, self.tol)
+        if certificate is None:
+            # Who interrupts does not want to wait for a proof.
+            thorough = self.stop != "interrupted"
+            certificate, _ = certify(self.problem, self._last, self.rng, self.tol, thorough=thorough)
         return self._solution(certificate)
 
     @property
@@ -161,11 +178,15 @@ class _Loop:
             stalled = self._ascend(H, target)
             if self.stop is not None:
                 return None
-            certificate, ritz = certify(self.problem, self._last, self.rng, self.tol, thorough=False)
-            self.upper_bound = min(self.upper_bound, certificate.upper_bound)
+            certificate, direction = certify(self.problem, self._last, self.rng, self.tol, thorough=False)
+            self.bound = certificate.upper_bound
             if certificate.relative_gap <= self.tol and certificate.grade != "estimate":
-                return certificate
-            escaped = self._escape(ritz)
+                needed = self._needed_stationarity(certificate)
+                if stalled or certificate.stationarity <= needed:
+                    return certificate
+                H, target = self._last.H, needed
+                continue
+            escaped = self._escape(direction)
             if escaped is not None:
                 H = escaped
             elif stalled:
@@ -173,6 +194,13 @@ class _Loop:
             else:
                 H, target = self._last.H, 0.1 * target
         return None
+
+    def _needed_stationarity(self, certificate: Certificate) -> float:
+        """B* moves by about the stationarity over the spectral gap of L: how small it must be for ``tol`` in B*."""
+        null = certificate.null_space
+        if null is None or not null.unique:
+            return math.inf
+        return max(self.tol * null.spectral_gap, _SMALLEST_STATIONARITY)
 
     def _ascend(self, H: Array, target: float) -> bool:
         """Run the method to ``target``; True when it ended by itself before that."""
@@ -187,34 +215,43 @@ class _Loop:
         return True
 
     def _report(self, iterate: Iterate) -> None:
-        progress = Progress(
-            len(self.history) + 1,
-            self.problem.n_products,
-            iterate.objective,
-            self.upper_bound,
-            iterate.stationarity,
-            iterate.H.shape[1],
-        )
+        count = len(self.history) + 1
+        if self.callback is not None and count >= _FIRST_ESTIMATE and count & (count - 1) == 0:
+            self.bound = min(self.bound, estimate_bound(self.problem, iterate, self.rng))
+        progress = self._progress(iterate, count)
         self.history.append(progress)
         if self.callback is not None and self.callback(progress):
             self.stop = "interrupted"
 
-    def _escape(self, ritz: Ritz | None) -> Array | None:
-        """Append the eigenvector of the most negative eigenvalue of L as a new column, as far as that ascends."""
-        iterate = self._last
-        if ritz is None or not ritz.lower < 0:
+    def _progress(self, iterate: Iterate, iteration: int) -> Progress:
+        bound, gain = max(self.bound, iterate.objective), iterate.gain
+        return Progress(
+            iteration,
+            self.problem.n_products,
+            iterate.objective,
+            bound,
+            (bound - iterate.objective) / gain if gain > 0 else math.inf,
+            iterate.stationarity,
+            iterate.H.shape[1],
+        )
+
+    def _escape(self, direction: Array | None) -> Array | None:
+        """Append a direction of negative curvature of L as a new column, as far as that ascends."""
+        if direction is None:
             return None
-        v = next(iter(dual_weights(iterate).values()))
-        z = ritz.vector / np.sqrt(v)
-        step = 0.5 / np.abs(z).max()
-        while step * np.abs(z).max() > 1e-4:
+        iterate = self._last
+        z = direction / np.abs(direction).max()
+        step = 0.5
+        while step > _SMALLEST_ESCAPE:
             H = normalize_rows(np.hstack([iterate.H, step * z[:, None]]), self.rng)
-            if self.problem.evaluate(H).objective > iterate.objective:
+            if self.problem.evaluate(H).gain > iterate.gain:
                 return H
             step *= 0.5
         return None
 
     def _solution(self, certificate: Certificate) -> Solution:
+        self.bound = certificate.upper_bound
+        self.history.append(self._progress(self._last, len(self.history)))
         status, message = self._verdict(certificate)
         return Solution(
             factor=self._last.H,
@@ -222,16 +259,16 @@ class _Loop:
             certificate=certificate,
             status=status,
             message=message,
-            n_iter=len(self.history),
+            n_iter=len(self.history) - 1,
             n_products=self.problem.n_products,
             history=self.history,
         )
 
     def _verdict(self, certificate: Certificate) -> tuple[str, str]:
-        gap = f"certified relative gap {certificate.relative_gap:.2e}, tol={self.tol:.2e}"
-        if certificate.unique is False and certificate.relative_gap <= self.tol:
+        gap = f"relative gap {certificate.relative_gap:.2e} ({certificate.grade}), tol={self.tol:.2e}"
+        if certificate.null_space is not None and not certificate.null_space.unique and certificate.relative_gap <= self.tol:
             return "degenerate", (
-                f"the optimum is not unique to working precision: L has nullity {certificate.nullity}, "
+                f"the optimum is not unique to working precision: L has nullity {certificate.null_space.nullity}, "
                 f"the factor has rank {self._last.H.shape[1]} ({gap})"
             )
         if self.stop == "interrupted":

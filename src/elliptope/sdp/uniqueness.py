@@ -7,22 +7,34 @@ injective on symmetric k × k matrices, there is one such B and no other (Alizad
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.linalg.lapack import dpotrs
 
 from ..operators.base import Array
 from .problem import Iterate, row_norms
 
-# Eigenvalues of L, scaled to unit diagonal, that double precision cannot tell from zero once H has been polished.
-_NULL = 1e-8
+# Eigenvalues of L, scaled to unit diagonal, that count as zero. B* moves by the residual over the smallest of the others; a
+# residual of 1e-12 is about what double precision attains, so that below 1e-6 not even six digits of B* are determined.
+_NULL = 1e-6
 # Singular values of the map, relative to its largest, that count as zero.
 _INJECTIVE = 1e-6
 _INVERSE_ITERATIONS = 3
 _EXTRA = 2
 
 
-def nullity(factor: Array, iterate: Iterate, v: Array, shift: float) -> dict[str, int | bool]:
-    r"""Nullity of the scaled L and uniqueness of B*, from the Cholesky factor of the scaled L + ``shift``.
+@dataclass(frozen=True)
+class NullSpace:
+    """What is known of the null space of the scaled L: its dimension, the next eigenvalue, and whether B* is unique."""
+
+    nullity: int
+    spectral_gap: float
+    unique: bool
+
+
+def null_space(factor: Array, iterate: Iterate, v: Array, shift: float) -> NullSpace:
+    r"""The null space of the scaled L, from the Cholesky factor of the scaled L + ``shift``.
 
     Inverse iteration on H and a few random vectors: the null space dominates the inverse by the factor 1/``shift``, so that
     three iterations find it.
@@ -38,12 +50,13 @@ def nullity(factor: Array, iterate: Iterate, v: Array, shift: float) -> dict[str
             Q, _ = np.linalg.qr(Z)
         Z, _ = dpotrs(factor, Q, lower=0)
         inverse, U = np.linalg.eigh(Q.T @ Z)
-        null = 1 / inverse - shift <= _NULL
+        values = 1 / inverse - shift
+        null = values <= _NULL
         k = int(null.sum())
         if k < width or width == n or k * (k + 1) // 2 > n:
             break
         width = min(2 * width, n)
-    return {"nullity": k, "unique": _injective(Q @ U[:, null])}
+    return NullSpace(k, float(values[~null].min(initial=np.inf)), _injective(Q @ U[:, null]))
 
 
 def _injective(N: Array) -> bool:

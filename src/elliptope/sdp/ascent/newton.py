@@ -1,51 +1,48 @@
-"""Second-order polish: truncated Newton on the product of spheres."""
+"""Second-order polish: truncated Newton on the product of spheres, by products with J alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 
 import numpy as np
 
 from ...operators.base import Array
-from ..problem import Iterate, Problem, row_dots
-from .quasi_newton import line_search, project
+from ..problem import Iterate, Problem
+from .line_search import line_search, polish_step, project
 
 _MAX_CG = 500
 # Forcing term: the linear system is solved to min(this, stationarity), which keeps quadratic convergence.
 _FORCING = 0.1
 
 
-def newton(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Iterate]:
+def newton(
+    problem: Problem, H: Array, rng: np.random.Generator, max_cg: int | None = None
+) -> Generator[Iterate, None, tuple[Array, bool]]:
     r"""Newton's method for LH = 0, each step by preconditioned conjugate gradients.
 
     The Riemannian Hessian along a tangent D is :math:`\operatorname{proj}_H(LD)`, one product with J per CG step; the
     preconditioner is the diagonal of pulls. CG stops early at negative curvature, and a line search keeps the ascent. Ends
-    when rounding allows no further increase.
+    when rounding allows no further progress; with ``max_cg``, also when that many CG steps do not solve the system. Returns
+    the last H and whether its system was solved.
     """
     iterate = problem.evaluate(H)
     yield iterate
     while True:
-        D = _newton_direction(problem, iterate)
+        D, solved = _direction(problem, iterate, max_cg or _MAX_CG)
         slope = -2 * float(np.vdot(iterate.residual, D))
         found = line_search(problem, iterate, D, slope, rng)
-        if found is None:
-            # At the rounding level of the objective only the gradient still tells better from worse.
-            new = problem.evaluate(_retract(iterate.H + D))
-            if not new.stationarity < 0.5 * iterate.stationarity:
-                return
-        else:
-            new = found[1]
+        new = found[1] if found is not None else polish_step(problem, iterate, D, rng)
+        if new is None:
+            return iterate.H, solved
         iterate = new
         yield iterate
+        if max_cg is not None and not solved:
+            return iterate.H, False
 
 
-def _retract(V: Array) -> Array:
-    return V / np.sqrt(row_dots(V, V))[:, None]
-
-
-def _newton_direction(problem: Problem, iterate: Iterate) -> Array:
-    """Solve proj(L D) = -LH by preconditioned CG, to an accuracy that grows as the residual falls."""
-    H, y = iterate.H, iterate.y[:, None]
+def _direction(problem: Problem, iterate: Iterate, max_cg: int) -> tuple[Array, bool]:
+    """Solve proj(L D) = -LH by preconditioned CG, to an accuracy that grows as the residual falls; and whether it did."""
+    H, slack = iterate.H, iterate.slack[:, None]
     inverse_metric = 1 / np.maximum(iterate.pull, np.finfo(float).tiny)[:, None]
     D = np.zeros_like(H)
     r = iterate.residual.copy()
@@ -53,18 +50,18 @@ def _newton_direction(problem: Problem, iterate: Iterate) -> Array:
     p = -z
     rz = float(np.vdot(r, z))
     target = rz * min(_FORCING, iterate.stationarity) ** 2
-    for step in range(_MAX_CG):
-        Lp = project(y * p - problem.product(p), H)
+    for step in range(max_cg):
+        Lp = project(slack * p - problem.product(p), H)
         curvature = float(np.vdot(p, Lp))
         if curvature <= 0:
-            return p if step == 0 else D
+            return (p if step == 0 else D), True
         a = rz / curvature
         D += a * p
         r += a * Lp
         z = project(inverse_metric * r, H)
         rz, previous = float(np.vdot(r, z)), rz
         if rz <= target:
-            break
+            return D, True
         p *= rz / previous
         p -= z
-    return D
+    return D, False

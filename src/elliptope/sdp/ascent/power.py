@@ -21,4 +21,4 @@ def power(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Iter
         iterate = problem.evaluate(H)
         yield iterate
         # A zero row has no direction of ascent; the paper restarts it at random.
-        H = normalize_rows(iterate.G, rng)
+        H = normalize_rows(iterate.P + problem.diagonal[:, None] * iterate.H, rng)

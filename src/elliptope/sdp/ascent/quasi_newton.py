@@ -9,14 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...operators.base import Array
-from ..problem import Iterate, Problem, normalize_rows, row_dots
+from ..problem import Iterate, Problem
+from .line_search import line_search, project
 
 _MEMORY = 8
-_ARMIJO = 1e-4
-_BACKTRACK = 0.3
-_MAX_BACKTRACKS = 20
-# Increases of the objective below this part of it are rounding.
-_ROUNDING = 1e-14
 # A curvature pair is kept only if its vectors are not almost orthogonal.
 _CURVATURE = 1e-8
 
@@ -57,27 +53,6 @@ def quasi_newton(problem: Problem, H: Array, rng: np.random.Generator) -> Iterat
         _remember(pairs, iterate, new, step * D)
         iterate = new
         yield iterate
-
-
-def line_search(
-    problem: Problem, iterate: Iterate, D: Array, slope: float, rng: np.random.Generator
-) -> tuple[float, Iterate] | None:
-    """Backtrack along the retraction of H + tD until the objective rises by a part of ``slope`` t."""
-    step = 1.0
-    allowance = _ROUNDING * abs(iterate.objective)
-    for _ in range(_MAX_BACKTRACKS):
-        if not step * slope > allowance:
-            return None
-        new = problem.evaluate(normalize_rows(iterate.H + step * D, rng))
-        if new.objective >= iterate.objective + _ARMIJO * step * slope - allowance:
-            return step, new
-        step *= _BACKTRACK
-    return None
-
-
-def project(Z: Array, H: Array) -> Array:
-    """Project the rows of Z onto the tangent spaces of the spheres at H."""
-    return Z - row_dots(Z, H)[:, None] * H
 
 
 def _direction(iterate: Iterate, pairs: deque[_Pair]) -> Array:

@@ -1,0 +1,82 @@
+r"""Newton's method with exact linear algebra, for problems small enough to factorise J.
+
+The Newton equations for :math:`LH = 0` with unit rows,
+
+.. math:: L D + \operatorname{Diag}(\delta) H = -LH, \qquad h_i \cdot d_i = 0,
+
+are solved through their Schur complement: with :math:`A \approx L`, positive definite,
+:math:`(A^{-1} \circ H H^\top)\, \delta = \operatorname{diag}(-A^{-1} L H H^\top)`. Two n × n factorisations, whatever the
+rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from ...operators.base import Array
+from ..problem import Iterate, Problem, row_dots
+from .linalg import cholesky, inverse_from_cholesky
+from .line_search import line_search, polish_step
+
+_FIRST_REGULARIZATION = 1e-2
+_SMALLEST_REGULARIZATION = 1e-12
+_MAX_ITERATIONS = 200
+
+
+def dense_newton(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Iterate]:
+    r"""Levenberg–Marquardt: :math:`A = L + \mu \operatorname{Diag}(v)` with the pulls v and the smallest μ that pays.
+
+    μ falls with every full step, so that convergence is superlinear, and rises until A is positive definite, so that every
+    direction ascends. Indefinite J is no obstacle.
+    """
+    J = problem.hollow_matrix()
+    iterate = problem.evaluate(H)
+    yield iterate
+    mu = min(_FIRST_REGULARIZATION, max(iterate.stationarity, _SMALLEST_REGULARIZATION))
+    for _ in range(_MAX_ITERATIONS):
+        D, used = _direction(J, iterate, mu)
+        slope = -2 * float(np.vdot(iterate.residual, D))
+        found = line_search(problem, iterate, D, slope, rng)
+        if found is not None:
+            step, iterate = found
+            mu = used * (0.2 if step == 1 else 2.0)
+            yield iterate
+            continue
+        # The objective is flat to rounding; what is left is to solve LH = 0 with as little regularisation as possible.
+        polished = polish_step(problem, iterate, D, rng)
+        if polished is not None:
+            iterate = polished
+            yield iterate
+        elif used > mu or mu <= _SMALLEST_REGULARIZATION:
+            return
+        mu = max(0.1 * mu, _SMALLEST_REGULARIZATION)
+
+
+def _direction(J: Array, iterate: Iterate, mu: float) -> tuple[Array, float]:
+    """The regularised Newton step, and the μ that made A positive definite."""
+    H, root = iterate.H, 1 / np.sqrt(np.maximum(iterate.pull, np.finfo(float).tiny))
+    scaled = J * -root[:, None]
+    scaled *= root
+    slack = iterate.slack * root**2
+    while True:
+        A = scaled.copy()
+        np.fill_diagonal(A, slack + mu)
+        factor = cholesky(A)
+        if factor is not None:
+            break
+        mu = max(4 * mu, _SMALLEST_REGULARIZATION)
+    inverse = inverse_from_cholesky(factor)
+    schur = inverse * (H @ H.T)
+    schur_factor, info = dpotrf(schur, lower=1, clean=0, overwrite_a=0)
+    if info != 0:  # singular to rounding: A is close to singular along H itself
+        schur[np.diag_indices_from(schur)] *= 1 + 1e-12
+        schur_factor, info = dpotrf(schur, lower=1, clean=0, overwrite_a=1)
+        if info != 0:
+            return -root[:, None] ** 2 * iterate.residual, mu
+    Z = inverse @ (root[:, None] * iterate.residual)
+    delta, _ = dpotrs(schur_factor, row_dots(H, Z), lower=1)
+    Z -= inverse @ (delta[:, None] * H)
+    return -root[:, None] * Z, mu

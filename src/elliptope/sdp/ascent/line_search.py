@@ -1,0 +1,43 @@
+"""Moving along a tangent direction: what all methods but the power method share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...operators.base import Array
+from ..problem import Iterate, Problem, normalize_rows, row_dots
+
+_ARMIJO = 1e-4
+_BACKTRACK = 0.3
+_MAX_BACKTRACKS = 20
+# Changes of the gain below this part of it are rounding.
+_ROUNDING = 1e-14
+# A polishing step must reduce the stationarity by this factor.
+_PROGRESS = 0.8
+
+
+def project(Z: Array, H: Array) -> Array:
+    """Project the rows of Z onto the tangent spaces of the spheres at H."""
+    return Z - row_dots(Z, H)[:, None] * H
+
+
+def line_search(
+    problem: Problem, iterate: Iterate, D: Array, slope: float, rng: np.random.Generator
+) -> tuple[float, Iterate] | None:
+    """Backtrack along the retraction of H + tD until the objective rises by a part of ``slope`` t; None if it cannot."""
+    step = 1.0
+    allowance = _ROUNDING * float(np.abs(iterate.slack).sum())
+    for _ in range(_MAX_BACKTRACKS):
+        if not step * slope > allowance:
+            return None
+        new = problem.evaluate(normalize_rows(iterate.H + step * D, rng))
+        if new.gain >= iterate.gain + _ARMIJO * step * slope - allowance:
+            return step, new
+        step *= _BACKTRACK
+    return None
+
+
+def polish_step(problem: Problem, iterate: Iterate, D: Array, rng: np.random.Generator) -> Iterate | None:
+    """A full step where the objective is flat to rounding: only the gradient still tells better from worse."""
+    new = problem.evaluate(normalize_rows(iterate.H + D, rng))
+    return new if new.stationarity < _PROGRESS * iterate.stationarity else None
