@@ -11,12 +11,15 @@ from collections.abc import Callable
 from numbers import Real
 
 import numpy as np
+from scipy.spatial.distance import pdist
 from sklearn.neighbors import NearestNeighbors
 
-from .kernels import Array, squared_distances
+from .kernels import Array
 
 # Neighbour whose distance sets the scale in the "knn" rule.
 _NEIGHBOUR = 10
+# Relative error of a squared distance beyond which the search is repeated on differences.
+_SEARCH_ERROR = 1e-9
 # The median over all pairs is taken on at most this many points (fixed seed: a rule is a function of the data).
 _MEDIAN_SAMPLE = 2000
 
@@ -40,11 +43,19 @@ def _check_scale(scale: float, rule: str) -> float:
 def knn_bandwidth(X: Array) -> float:
     """Median, over the distinct points, of the distance to the 10th nearest other point."""
     points = _distinct(X)
-    # Centring does not change distances, and keeps the search accurate when the data sit far from the origin.
-    points = points - points.mean(axis=0)
-    k = min(_NEIGHBOUR, len(points) - 1)
-    distances, _ = NearestNeighbors(n_neighbors=k).fit(points).kneighbors()
-    return _check_scale(float(np.median(distances[:, -1])), "knn")
+    # Moving the bulk of the data to the origin keeps the search, which expands squares, accurate.
+    points = points - np.median(points, axis=0)
+    scale = _kth_distance(points, "auto")
+    rounding = np.finfo(float).eps * np.einsum("ij,ij->i", points, points).max()
+    if not rounding <= _SEARCH_ERROR * scale**2:
+        scale = _kth_distance(points, "ball_tree")  # slower, on differences
+    return _check_scale(scale, "knn")
+
+
+def _kth_distance(points: Array, algorithm: str) -> float:
+    search = NearestNeighbors(n_neighbors=min(_NEIGHBOUR, len(points) - 1), algorithm=algorithm)
+    distances, _ = search.fit(points).kneighbors()
+    return float(np.median(distances[:, -1]))
 
 
 def median_bandwidth(X: Array) -> float:
@@ -52,8 +63,7 @@ def median_bandwidth(X: Array) -> float:
     points = _distinct(X)
     if len(points) > _MEDIAN_SAMPLE:
         points = points[np.random.default_rng(0).choice(len(points), _MEDIAN_SAMPLE, replace=False)]
-    D = squared_distances(points, points)
-    return _check_scale(math.sqrt(np.median(D[np.triu_indices(len(points), k=1)])), "median")
+    return _check_scale(float(np.median(pdist(points))), "median")
 
 
 RULES: dict[str, Callable[[Array], float]] = {

@@ -24,6 +24,10 @@ Array = np.ndarray
 _DIRECT_DIMENSION = 32
 # Largest error of a squared distance, relative to the squared scale, that the expanded form may make.
 _EXPANSION_ERROR = 1e-12
+# Scaled distance beyond which a Matérn kernel is e^-ρ to all digits of its logarithm.
+_FAR = 1e8
+# Matérn kernels of higher order differ little from the Gaussian, and their Bessel functions overflow.
+_LARGEST_NU = 50
 # Entries of a block of points when a kernel's diagonal has to be read off blocks.
 _DIAGONAL_BLOCK = 64
 
@@ -35,22 +39,41 @@ def squared_distances(X: Array, Y: Array, scale: float = 1.0) -> Array:
     are close together and far from the origin. It is used, after centring, only where its rounding error stays below
     1e-12 ``scale``²; elsewhere differences are formed directly. Offsets of 1e8 and float32 input are therefore harmless.
     """
+    return _expanded(X, Y, scale)[0]
+
+
+def distances(X: Array, Y: Array, scale: float = 1.0) -> Array:
+    r"""Euclidean distances, shape (n, m), in float64, to 1e-12 ``scale``.
+
+    The square root magnifies errors near zero: pairs that are too close for the expansion are formed directly.
+    """
+    D, error = _expanded(X, Y, scale)
+    if error > 0:
+        i, j = np.nonzero(np.sqrt(D) < error / (2 * _EXPANSION_ERROR * scale))
+        difference = np.asarray(X, dtype=np.float64)[i] - np.asarray(Y, dtype=np.float64)[j]
+        D[i, j] = np.einsum("ij,ij->i", difference, difference)
+    return np.sqrt(D, out=D)
+
+
+def _expanded(X: Array, Y: Array, scale: float) -> tuple[Array, float]:
+    """Squared distances, and a bound on their absolute error where the expansion made one."""
     X = np.asarray(X, dtype=np.float64)
     Y = np.asarray(Y, dtype=np.float64)
     if X.shape[1] <= _DIRECT_DIMENSION:
-        return cdist(X, Y, "sqeuclidean")
+        return cdist(X, Y, "sqeuclidean"), 0.0
     centre = Y.mean(axis=0)
     X_c, Y_c = X - centre, Y - centre
     x2 = np.einsum("ij,ij->i", X_c, X_c)
     y2 = np.einsum("ij,ij->i", Y_c, Y_c)
-    largest = max(x2.max(initial=0.0), y2.max(initial=0.0))
-    if not 4 * np.finfo(float).eps * largest <= _EXPANSION_ERROR * scale**2:
-        return cdist(X, Y, "sqeuclidean")
+    error = float(4 * np.finfo(float).eps * max(x2.max(initial=0.0), y2.max(initial=0.0)))
+    scale = float(scale)  # Python floats overflow to infinity in silence
+    if not error / scale / scale <= _EXPANSION_ERROR:
+        return cdist(X, Y, "sqeuclidean"), 0.0
     # dgemm works on the transposes, so that both operands and the result are used as they lie in memory.
     D = dgemm(-2.0, Y_c.T, X_c.T, trans_a=True).T
     D += x2[:, None]
     D += y2
-    return np.maximum(D, 0.0, out=D)
+    return np.maximum(D, 0.0, out=D), error
 
 
 class Kernel(ABC):
@@ -119,8 +142,7 @@ class Laplacian(Kernel):
         _check_positive("bandwidth", self.bandwidth)
 
     def log_block(self, X: Array, Y: Array) -> Array:
-        D = squared_distances(X, Y, self.bandwidth)
-        np.sqrt(D, out=D)
+        D = distances(X, Y, self.bandwidth)
         D /= -self.bandwidth
         return D
 
@@ -145,17 +167,21 @@ class Matern(Kernel):
     def __post_init__(self) -> None:
         _check_positive("bandwidth", self.bandwidth)
         _check_positive("nu", self.nu)
+        if self.nu > _LARGEST_NU:
+            raise ValueError(f"`nu` must be at most {_LARGEST_NU}, got {self.nu!r}; the limit is the Gaussian kernel.")
 
     def log_block(self, X: Array, Y: Array) -> Array:
-        D = squared_distances(X, Y, self.bandwidth)
-        np.sqrt(D, out=D)
-        D *= math.sqrt(2 * self.nu) / self.bandwidth
-        return self._log_profile(D)
+        rho = distances(X, Y, self.bandwidth)
+        rho /= self.bandwidth
+        rho *= math.sqrt(2 * self.nu)
+        # Beyond this k is zero to the last bit of the log domain; the formulas would meet ∞ - ∞.
+        far = rho > _FAR
+        return np.where(far, -rho, self._log_profile(np.where(far, 0.0, rho)))
 
     def _log_profile(self, rho: Array) -> Array:
         """log k as a function of the scaled distance ρ."""
         degree = self.nu - 0.5
-        if degree == int(degree) and degree <= 10:  # K_ν is elementary; beyond, the factorials lose digits
+        if degree == int(degree) and degree <= 10:  # K_ν is elementary
             k = int(degree)
             # Σ_j (k+j)! / (j! (k-j)!) (2ρ)^(k-j), times k!/(2k)!
             coefficients = [
@@ -164,10 +190,14 @@ class Matern(Kernel):
                 for j in range(k + 1)
             ]
             return np.log(np.polyval(coefficients, rho)) - rho
+        nu = self.nu
         safe = np.where(rho > 0, rho, 1.0)
-        log_k = (1 - self.nu) * math.log(2) - gammaln(self.nu) + self.nu * np.log(safe) + np.log(kve(self.nu, safe)) - safe
-        # K_ν overflows as ρ → 0, where the kernel is 1 to rounding.
-        return np.where((rho > 0) & np.isfinite(log_k), np.minimum(log_k, 0.0), 0.0)
+        with np.errstate(over="ignore"):
+            bessel = kve(nu, safe)
+        log_k = (1 - nu) * math.log(2) - gammaln(nu) + nu * np.log(safe) + np.log(bessel) - safe
+        # K_ν overflows as ρ → 0, where two terms of its series are exact.
+        near = -(rho**2) / (4 * (nu - 1)) if nu > 1 else np.zeros_like(rho)
+        return np.where((rho > 0) & np.isfinite(bessel), np.minimum(log_k, 0.0), near)
 
     def sobolev_order(self, p: int) -> float:
         return self.nu + p / 2
@@ -254,6 +284,6 @@ def make_kernel(kernel: str | Callable, bandwidth: float | None) -> Kernel:
     if isinstance(kernel, str) and kernel in BUILT_IN:
         if bandwidth is None:
             raise ValueError(f"`bandwidth` is required for kernel={kernel!r}, got None.")
-        return BUILT_IN[kernel](float(bandwidth))
+        return BUILT_IN[kernel](bandwidth)
     allowed = ", ".join(repr(name) for name in (*BUILT_IN, "precomputed"))
     raise ValueError(f"`kernel` must be one of {allowed}, or a callable k(X, Y), got {kernel!r}.")

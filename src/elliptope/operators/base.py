@@ -52,7 +52,7 @@ class Operator(ABC):
         return False
 
     def entry_scale(self) -> Array:
-        r"""a² such that an entry of :meth:`triangle` is formed with an error of at most 8u :math:`c_i a_i a_j c_j`, (n,)."""
+        r"""a² such that an off-diagonal entry of :meth:`triangle` errs by at most 8u :math:`c_i a_i a_j c_j`, (n,)."""
         raise TypeError(f"{type(self).__name__} cannot be factorised.")
 
     @contextmanager
@@ -94,8 +94,12 @@ class ScaledOperator(Operator):
     def diagonal(self) -> Array:
         return self._s**2 * self.kernel_diagonal() - np.einsum("ij,ij->i", self._Q, self._Q)
 
+    def largest_entry(self) -> float:
+        """max |K_ij| off the diagonal."""
+        raise TypeError(f"{type(self).__name__} cannot be factorised.")
+
     def entry_scale(self) -> Array:
-        return self._s**2 * np.abs(self.kernel_diagonal()) + np.einsum("ij,ij->i", self._Q, self._Q)
+        return self._s**2 * self.largest_entry() + np.einsum("ij,ij->i", self._Q, self._Q)
 
 
 class KernelOperator(ScaledOperator):

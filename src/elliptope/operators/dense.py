@@ -53,6 +53,9 @@ class DenseStorage(ScaledOperator):
     def kernel_diagonal(self) -> Array:
         return self._diagonal_of_K
 
+    def largest_entry(self) -> float:
+        return float(max(self._K.max(), -self._K.min()))
+
     @property
     def can_factor(self) -> bool:
         return True

@@ -18,29 +18,25 @@ _SYMMETRY = 1e-10
 
 
 class DenseMatrix(DenseStorage):
-    r"""J = Diag(s) C Diag(s) for a symmetric array C, of which a copy is kept."""
+    r"""J = Diag(s) C Diag(s) for the symmetric part of an array C, of which a copy is kept."""
 
     def __init__(self, C: Array, row_scale: Array) -> None:
         self.n = len(C)
         self._s = row_scale
         self._Q = np.empty((self.n, 0))
-        self._largest = float(np.abs(C).max())
-        self._store(C.copy(order="C"))
-
-    def entry_scale(self) -> Array:
-        return self._s**2 * self._largest
+        self._store(0.5 * (C + C.T))
 
 
 class SparseMatrix(ScaledOperator):
-    r"""J = Diag(s) C Diag(s) for a symmetric sparse matrix C."""
+    r"""J = Diag(s) C Diag(s) for the symmetric part of a sparse matrix C."""
 
     def __init__(self, C: sparse.csr_array, row_scale: Array) -> None:
         self.n = C.shape[0]
         self._s = row_scale
         self._Q = np.empty((self.n, 0))
         self._diagonal_of_C = C.diagonal()
+        C = sparse.csr_array(0.5 * (C + C.T))
         self._C = sparse.csr_array(C - sparse.diags_array(self._diagonal_of_C))
-        self._largest = float(abs(C).max()) if C.nnz else 0.0
 
     def hollow_kernel_matmat(self, V: Array) -> Array:
         return self._C @ V
@@ -48,8 +44,8 @@ class SparseMatrix(ScaledOperator):
     def kernel_diagonal(self) -> Array:
         return self._diagonal_of_C
 
-    def entry_scale(self) -> Array:
-        return self._s**2 * self._largest
+    def largest_entry(self) -> float:
+        return float(abs(self._C).max()) if self._C.nnz else 0.0
 
     @property
     def can_factor(self) -> bool:
@@ -102,7 +98,9 @@ def as_operator(cost: Any, diagonal: Array | None = None) -> Operator:
             raise ValueError("`diagonal` must be None when `cost` is an Operator: scale the operator instead.")
         return cost
     if not (isinstance(cost, LinearOperator) or sparse.issparse(cost)):
-        cost = np.asarray(cost, dtype=np.float64)
+        cost = np.asarray(cost)
+    if np.issubdtype(cost.dtype, np.complexfloating):
+        raise ValueError(f"`cost` must be real, got dtype {cost.dtype}.")
     if len(cost.shape) != 2 or cost.shape[0] != cost.shape[1] or cost.shape[0] == 0:
         raise ValueError(f"`cost` must be a square symmetric matrix, got shape {cost.shape}.")
     s = np.sqrt(_check_diagonal(diagonal, cost.shape[0]))
@@ -112,6 +110,7 @@ def as_operator(cost: Any, diagonal: Array | None = None) -> Operator:
         cost = sparse.csr_array(cost, dtype=np.float64)
         _check_symmetric(cost, cost.data)
         return SparseMatrix(cost, s)
+    cost = cost.astype(np.float64)
     _check_symmetric(cost, cost)
     return DenseMatrix(cost, s)
 

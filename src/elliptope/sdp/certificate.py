@@ -34,6 +34,10 @@ _MAX_ATTEMPTS = 100
 _LANCZOS_STEPS = 200
 _ESTIMATE_STEPS = 15
 _FAILURE_PROBABILITY = 1e-6
+# Ends of the spectrum that all Lanczos runs of one solve may look at: two ends, three weights, twenty certificates.
+_LANCZOS_RUNS = 120
+# Gains below this part of Σ|y| are rounding.
+_NO_GAIN = 1e-14
 # Weights this small beside the largest would only amplify rounding.
 _WEIGHT_FLOOR = 1e-12
 
@@ -56,7 +60,8 @@ class Certificate:
     stationarity : float
         Largest row of LH relative to the pull of the other rows: how far rows are from where the extension puts them.
     gain : float
-        Objective less Tr J, the denominator of ``relative_gap``.
+        Objective less Tr J, the denominator of ``relative_gap``. Where that is rounding, J being diagonal, the sum of |y|
+        takes its place.
     weights : {"slack", "multiplicative", "additive"}
         Along which weights the bound was taken.
     null_space : NullSpace or None
@@ -97,25 +102,27 @@ class Certificate:
 
 def dual_weights(iterate: Iterate) -> dict[str, Array]:
     """The usable weights v, best first: near an optimum the slack gives the sharpest bound."""
+    size = max(float(np.abs(iterate.y).mean()), float(iterate.pull.mean()))
     candidates = {
         "slack": iterate.slack,
         "multiplicative": iterate.y,
-        "additive": np.full(len(iterate.y), max(float(np.abs(iterate.y).mean()), np.finfo(float).tiny)),
+        "additive": np.full(len(iterate.y), size if size > 0 else 1.0),
     }
     return {name: v for name, v in candidates.items() if v.min() > _WEIGHT_FLOOR * v.max()}
 
 
 def certify(
-    problem: Problem, iterate: Iterate, rng: np.random.Generator, tol: float, *, thorough: bool = True
+    problem: Problem, iterate: Iterate, rng: np.random.Generator, tol: float, effort: str = "proof"
 ) -> tuple[Certificate, Array | None]:
     """Bound the optimum from ``iterate``; with a direction of negative curvature of L, (n,), if one was met.
 
     A factorisation is tried first, at a shift that would already meet ``tol``. If it fails, Lanczos tells how negative L
-    is; ``thorough`` then pays for as many factorisations as a proof takes, otherwise the answer is an estimate. Where no
-    factorisation is possible, the Lanczos values give a probabilistic bound.
+    is, and ``effort`` decides what follows: ``"proof"`` pays for as many factorisations as a proof takes, ``"estimate"``
+    stops at the Ritz value, ``"lanczos"`` (which skips the first factorisation too) makes a probabilistic bound of it, as is
+    always done where no factorisation is possible.
     """
     weights = dual_weights(iterate)
-    provable = problem.operator.can_factor
+    provable = problem.operator.can_factor and effort != "lanczos"
     name, v = next(iter(weights.items()))
     if provable:
         shift = max(_FIRST_SHIFT * tol * iterate.gain / v.sum(), 0.0)
@@ -127,13 +134,13 @@ def certify(
     v, ritz = found[name]
     escape = ritz.vector / np.sqrt(v) if ritz.lower < 0 else None
     shift = max(-_SAFETY * ritz.lower, 0.0)
-    if provable and (thorough or shift * v.sum() <= tol * iterate.gain):
+    if provable and (effort == "proof" or shift * v.sum() <= tol * iterate.gain):
         for _ in range(_MAX_ATTEMPTS):
             certificate = _prove(problem, iterate, name, v, shift)
             if certificate is not None:
                 return certificate, escape
             shift = max(_ESCALATION * shift, _UNIT)
-    if provable and not thorough:
+    if provable and effort == "estimate":
         return _bound(iterate, name, v, max(0.0, -ritz.lower), "estimate", math.nan), escape
     shift, probability = _probable_shift(problem.n, ritz)
     return _bound(iterate, name, v, shift, "probabilistic", probability), escape
@@ -150,7 +157,9 @@ def _bound(
     iterate: Iterate, name: str, v: Array, s: float, grade: str, probability: float, null: NullSpace | None = None
 ) -> Certificate:
     """p⋆ ≤ Σy + sΣv, with the rounding of the sums on the safe side."""
-    rounding = 2 * len(v) * _UNIT * float(np.abs(iterate.y).sum())
+    size = float(np.abs(iterate.y).sum())
+    rounding = 2 * len(v) * _UNIT * size
+    gain = iterate.gain if abs(iterate.gain) > _NO_GAIN * size else size or float(v.sum())
     return Certificate(
         objective=iterate.objective,
         upper_bound=iterate.objective + s * float(v.sum()) + rounding,
@@ -158,7 +167,7 @@ def _bound(
         failure_probability=probability,
         min_eigenvalue=-s * float(v.max()),
         stationarity=iterate.stationarity,
-        gain=iterate.gain,
+        gain=gain,
         weights=name,
         null_space=null,
     )
@@ -201,11 +210,9 @@ def _scaled_lanczos(problem: Problem, iterate: Iterate, v: Array, rng: np.random
 
 def _probable_shift(n: int, ritz: Ritz) -> tuple[float, float]:
     """s ≥ -λmin of the scaled L, and the probability that this is wrong."""
-    if ritz.exhausted:
-        return max(0.0, -ritz.lower), 0.0
-    epsilon = spread_error(n, ritz.steps, _FAILURE_PROBABILITY / 2)
+    # Both ends are under-estimated by at most ε times the true spread; nothing but rounding where the space is exhausted.
+    epsilon = n * _UNIT if ritz.exhausted else spread_error(n, ritz.steps, _FAILURE_PROBABILITY / _LANCZOS_RUNS)
     if epsilon >= 0.5:
         return math.inf, _FAILURE_PROBABILITY
-    # Both ends are under-estimated by at most ε times the true spread.
     error = epsilon * (ritz.upper - ritz.lower) / (1 - 2 * epsilon)
     return max(0.0, error - ritz.lower), _FAILURE_PROBABILITY

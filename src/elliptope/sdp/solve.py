@@ -148,6 +148,8 @@ class _Loop:
     def __init__(self, problem, method, tol, max_iter, rng, callback) -> None:  # type: ignore[no-untyped-def]
         self.problem, self.method, self.tol, self.max_iter, self.rng = problem, METHODS[method], tol, max_iter, rng
         self.callback = callback
+        # A problem and a stream of their own, so that looking at a solve does not change it.
+        self.display = (Problem(problem.operator), rng.spawn(1)[0])
         self.history: list[Progress] = []
         self.best: Iterate | None = None
         self.bound = math.inf
@@ -163,8 +165,8 @@ class _Loop:
             self.stop = "interrupted"
         if certificate is None:
             # Who interrupts does not want to wait for a proof.
-            thorough = self.stop != "interrupted"
-            certificate, _ = certify(self.problem, self._last, self.rng, self.tol, thorough=thorough)
+            effort = "lanczos" if self.stop == "interrupted" else "proof"
+            certificate, _ = certify(self.problem, self._last, self.rng, self.tol, effort)
         return self._solution(certificate)
 
     @property
@@ -178,7 +180,7 @@ class _Loop:
             stalled = self._ascend(H, target)
             if self.stop is not None:
                 return None
-            certificate, direction = certify(self.problem, self._last, self.rng, self.tol, thorough=False)
+            certificate, direction = certify(self.problem, self._last, self.rng, self.tol, "estimate")
             self.bound = certificate.upper_bound
             if certificate.relative_gap <= self.tol and certificate.grade != "estimate":
                 needed = self._needed_stationarity(certificate)
@@ -217,7 +219,7 @@ class _Loop:
     def _report(self, iterate: Iterate) -> None:
         count = len(self.history) + 1
         if self.callback is not None and count >= _FIRST_ESTIMATE and count & (count - 1) == 0:
-            self.bound = min(self.bound, estimate_bound(self.problem, iterate, self.rng))
+            self.bound = min(self.bound, estimate_bound(self.display[0], iterate, self.display[1]))
         progress = self._progress(iterate, count)
         self.history.append(progress)
         if self.callback is not None and self.callback(progress):
