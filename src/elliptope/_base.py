@@ -19,6 +19,8 @@ from .operators import DenseOperator, kernel_matrix
 
 # Asymmetry and negative eigenvalues, relative to the diagonal, that a precomputed kernel may owe to rounding.
 _KERNEL_ROUNDING = 1e-8
+# Rows on which a user's kernel is tried out before the whole matrix is built.
+_KERNEL_SAMPLE = 256
 
 
 class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -46,13 +48,13 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
         Low for outliers. For ``kernel="precomputed"``, X is the cross-kernel block.
         """
-        return self._extension.log_mass(self._check_new(X))
+        X = self._check_new(X)
+        return self._extension.log_mass(X)
 
     def _check_new(self, X: Array) -> Array:
-        """Validate rows given after ``fit``; a precomputed block keeps the columns of positive weight."""
+        """Validate rows given after ``fit``."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return X[:, self._support] if self.kernel == "precomputed" else X
+        return validate_data(self, X, dtype=np.float64, reset=False)
 
     def _prepare(self, X: Array, sample_weight: Array | None) -> tuple[Array, Kernel, DenseOperator]:
         """Validated X, the kernel, and the operator on the points of positive weight."""
@@ -70,7 +72,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if self.kernel == "precomputed":
             K = check_kernel_matrix(X)[np.ix_(self._support, self._support)]
             same = np.ptp(K.diagonal()) <= _KERNEL_ROUNDING * K.diagonal().max()
-            kernel: Kernel = Precomputed(float(K.diagonal().mean()) if same else None)
+            kernel: Kernel = Precomputed(float(K.diagonal().mean()) if same else None, self._support)
             self.bandwidth_ = None
         else:
             X_support = X[self._support]
@@ -80,11 +82,13 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             else:
                 kernel = make_kernel(self.kernel, None)
                 self.bandwidth_ = getattr(kernel, "bandwidth", None)
+                check_callable_kernel(kernel, X_support)
             K = kernel_matrix(kernel, X_support, n_jobs)
         return X, kernel, DenseOperator(K, w)
 
     def _extend(self, X: Array, kernel: Kernel, operator: DenseOperator, F: Array) -> Extension:
-        return Extension(kernel, X[self._support], operator.w, operator.m, operator.M, F)
+        diagonal = operator.kernel_diagonal()
+        return Extension(kernel, X[self._support], operator.w, operator.m, operator.M, diagonal, F)
 
     def _finish(self, Xi: Array) -> Array:
         """Truncate (or pad with the zero eigenvectors) to ``n_components_`` columns; then rows to the sphere if asked."""
@@ -120,28 +124,31 @@ def check_sample_weight(sample_weight: Array | None, n: int) -> Array:
     return w
 
 
-def check_kernel_matrix(K: Array) -> Array:
-    """A symmetric positive semi-definite copy of a precomputed kernel matrix, or an error that says what it is not."""
+def check_callable_kernel(kernel: Kernel, X: Array) -> None:
+    """What a user's kernel must satisfy, tried on rows spread over ``X``."""
+    rows = X[:: max(1, len(X) // _KERNEL_SAMPLE)]
+    check_kernel_matrix(kernel.block(rows, rows), "`kernel` must be {}")
+
+
+def check_kernel_matrix(K: Array, message: str = "`X` must be {} for kernel='precomputed'") -> Array:
+    """A symmetric positive semi-definite copy of a kernel matrix, or an error that says what it is not."""
     if K.shape[0] != K.shape[1]:
-        raise ValueError(f"`X` must be a square kernel matrix for kernel='precomputed', got shape {K.shape}.")
+        raise ValueError(f"{message.format('a square kernel matrix')}, got shape {K.shape}.")
     diagonal = K.diagonal()
     if not (diagonal > 0).all():
-        smallest = float(diagonal.min())
-        raise ValueError(f"`X` must have a positive diagonal for kernel='precomputed', got a minimum of {smallest:.6g}.")
+        raise ValueError(f"{message.format('positive on the diagonal')}, got a minimum of {diagonal.min():.6g}.")
     size = float(diagonal.max())
     asymmetry = float(np.abs(K - K.T).max())
     if asymmetry > _KERNEL_ROUNDING * size:
-        raise ValueError(f"`X` must be symmetric for kernel='precomputed', got max|K - K.T| = {asymmetry:.3g}.")
+        raise ValueError(f"{message.format('symmetric')}, got max|K - K.T| = {asymmetry:.3g}.")
     if K.min() < 0:
-        raise ValueError(f"`X` must be non-negative for kernel='precomputed', got a minimum of {K.min():.6g}.")
+        raise ValueError(f"{message.format('non-negative')}, got a minimum of {K.min():.6g}.")
     K = 0.5 * (K + K.T)
     shifted = K.copy()
     shifted[np.diag_indices_from(shifted)] += len(K) * _KERNEL_ROUNDING * size
     if dpotrf(shifted, overwrite_a=1)[1] != 0:
         smallest = float(np.linalg.eigvalsh(K)[0])
-        raise ValueError(
-            f"`X` must be positive semi-definite for kernel='precomputed', got a smallest eigenvalue of {smallest:.6g}."
-        )
+        raise ValueError(f"{message.format('positive semi-definite')}, got a smallest eigenvalue of {smallest:.6g}.")
     return K
 
 

@@ -12,7 +12,7 @@ from .extension import Attention, Diagonal
 from .kernels import Array, Kernel
 from .operators import KernelOperator
 
-# d(x_i) below this part of K_ii/m_i is what rounding leaves of two equal terms.
+# Contrast below which d(x_i) is what rounding leaves of two equal terms.
 _CONSTANT_KERNEL = 1e-12
 
 
@@ -73,8 +73,7 @@ def resolve_diagonal(
         if diagonal == "constant":
             return np.ones(operator.n), ConstantDiagonal()
         if diagonal == "kernel":
-            d = operator.abar_diagonal()
-            d[d <= _CONSTANT_KERNEL * operator.kernel_diagonal() / operator.m] = 0.0
+            d = np.where(operator.contrast() > _CONSTANT_KERNEL, operator.abar_diagonal(), 0.0)
             return d, KernelDiagonal(kernel, operator.M)
         raise ValueError(f"`diagonal` must be 'kernel', 'constant', an array or a callable, got {diagonal!r}.")
     if callable(diagonal):

@@ -19,6 +19,8 @@ from .operators import DenseOperator
 _DENSE_SIZE = 1000
 # Eigenvalues of Abar, which are at most 1, that count as zero; the Nyström formula divides by them.
 _ZERO = 1e-13
+# By how much an eigenvalue must exceed the smallest one kept to have been missed.
+_REPEATED = 1e-10
 
 
 class DiffusionMap(KernelEmbedding):
@@ -83,7 +85,7 @@ class DiffusionMap(KernelEmbedding):
         self._extension = self._extend(X, kernel, A, np.divide(psi, self.eigenvalues_, out=np.zeros_like(psi), where=live))
         full = psi * self._factor
         if len(self._support) < len(X):
-            full = self._coordinates(X[:, self._support] if self.kernel == "precomputed" else X)
+            full = self._coordinates(X)
             full[self._support] = psi * self._factor
         self.embedding_ = self._finish(full)
         if not live.all():
@@ -101,7 +103,8 @@ class DiffusionMap(KernelEmbedding):
 
     def transform(self, X: Array) -> Array:
         """Embed new rows by the Nyström formula; on training points this is the embedding itself."""
-        return self._finish(self._coordinates(self._check_new(X)))
+        X = self._check_new(X)
+        return self._finish(self._coordinates(X))
 
     def _coordinates(self, X: Array) -> Array:
         return self._extension.nystroem(X) * self._factor
@@ -110,18 +113,26 @@ class DiffusionMap(KernelEmbedding):
 def _leading_eigenvectors(A: DenseOperator, k: int) -> tuple[Array, Array]:
     """The k largest eigenvalues, descending, with orthonormal eigenvectors (n, k).
 
-    Outliers give eigenvalues that agree with 1 to all digits; where Lanczos cannot separate them, the dense solver does.
+    Outliers give eigenvalues that agree with 1 to all digits, and one Krylov space holds one copy of each. A second run,
+    orthogonal to what the first one found, tells whether any was missed; the dense solver then finds them all.
     """
     if A.n <= _DENSE_SIZE or 2 * k >= A.n:
         return _dense_eigenvectors(A, k)
     start = np.random.default_rng(0).standard_normal(A.n)  # fixed: the result is a function of the data
-    linear = LinearOperator(A.shape, matvec=lambda q: A @ q.reshape(-1, 1), matmat=A.matmat, dtype=np.float64)
+    options = {"which": "LA", "v0": start, "ncv": max(4 * k, 40), "maxiter": 100}
     try:
-        values, U = eigsh(linear, k=k, which="LA", v0=start, ncv=max(4 * k, 40), maxiter=100)
+        values, U = eigsh(_linear(A.matmat, A.n), k=k, **options)
+        missed = eigsh(_linear(lambda V: A @ V - U @ (values[:, None] * (U.T @ V)), A.n), k=1, **options)[0]
     except ArpackNoConvergence:
+        return _dense_eigenvectors(A, k)
+    if missed.max() > values.min() + _REPEATED:
         return _dense_eigenvectors(A, k)
     order = np.argsort(values)[::-1]
     return values[order], U[:, order]
+
+
+def _linear(matmat: Callable[[Array], Array], n: int) -> LinearOperator:
+    return LinearOperator((n, n), matvec=lambda q: matmat(q.reshape(-1, 1)), matmat=matmat, dtype=np.float64)
 
 
 def _dense_eigenvectors(A: DenseOperator, k: int) -> tuple[Array, Array]:

@@ -20,6 +20,8 @@ from .sdp import Certificate, NullSpace, Solution, solve
 
 # Eigenvalues of B* below this part of the largest are zero to the accuracy of the optimum.
 _RANK_TOLERANCE = 1e-10
+# 1 - m²/(k M) below this leaves fewer digits of the embedding than its extension must agree with.
+_SMALL_CONTRAST = 1e-6
 # Mass from other points, relative to a point's own, below which the kernel is the identity for this purpose.
 _IDENTITY_KERNEL = 1e-12
 
@@ -141,17 +143,18 @@ class SDPEmbedding(CallbackSupportMixin, KernelEmbedding):
         Xi, self.eigenvalues_ = _eigenvectors(solution.factor, d, J.w)
         self.n_components_ = Xi.shape[1] if self.n_components is None else int(self.n_components)
         self.certificate_: Certificate = solution.certificate
-        self.status_ = solution.status
+        constant = float(np.median(J.contrast())) < _SMALL_CONTRAST
+        self.status_ = "degenerate" if constant and solution.status == "optimal" else solution.status
         self.n_iter_ = solution.n_iter
         self.n_products_ = solution.n_products
         self._extension = self._extend(X, kernel, J, Xi)
         full = Xi
         if len(self._support) < len(X):
-            full = self._extension.normalized(X[:, self._support] if self.kernel == "precomputed" else X, self._diagonal)
+            full = self._extension.normalized(X, self._diagonal)
             full[self._support] = Xi
         self.embedding_ = self._finish(full)
         if self.status_ != "optimal":
-            warnings.warn(self._advice(solution, J, d), ConvergenceWarning, stacklevel=3)
+            warnings.warn(self._advice(solution, J, d, constant), ConvergenceWarning, stacklevel=3)
         return self
 
     def fit_transform(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Array:
@@ -177,7 +180,8 @@ class SDPEmbedding(CallbackSupportMixin, KernelEmbedding):
         return Xi @ (Xi if Y is None or Y is X else self._extension_of(Y)).T
 
     def _extension_of(self, X: Array) -> Array:
-        return self._extension.normalized(self._check_new(X), self._diagonal)
+        X = self._check_new(X)
+        return self._extension.normalized(X, self._diagonal)
 
     def _check_parameters(self) -> None:
         if self.n_components is not None:
@@ -204,10 +208,16 @@ class SDPEmbedding(CallbackSupportMixin, KernelEmbedding):
             callback=progress_callback(self, bool(self.verbose)),
         )
 
-    def _advice(self, solution: Solution, J: DenseOperator, d: Array) -> str:
+    def _advice(self, solution: Solution, J: DenseOperator, d: Array, constant: bool) -> str:
         remedy = ""
-        if not d.all():
-            remedy = " The kernel is constant to rounding: decrease `bandwidth`, or check that the points differ."
+        if constant:
+            remedy = (
+                " The kernel is so close to constant that rounding shows: decrease `bandwidth`, or check that the points "
+                "differ."
+            )
+        elif not d.all():
+            rows = self._support[d == 0]
+            remedy = f" The diagonal vanishes to rounding at rows {rows[:5].tolist()}, which outweigh all others."
         elif (J.m <= (1 + _IDENTITY_KERNEL) * J.w * J.kernel_diagonal()).all():
             remedy = " No point has a neighbour within the bandwidth (K is the identity to rounding): increase `bandwidth`."
         elif self.status_ == "degenerate":

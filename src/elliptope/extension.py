@@ -35,7 +35,7 @@ class Attention:
     X: Array  # (b, p): the points
     mean: Array  # (b, r): Σ_i p_i(x) f_i/√m_i - c
     log_mass: Array  # (b,): log m_e(x)
-    nearest: Array  # (b,): the training point with the largest k(x, x_i)
+    nearest: Array  # (b,): the training point with the largest k(x, x_i)/√k(x_i, x_i)
 
 
 class Diagonal(Protocol):
@@ -54,18 +54,21 @@ class Extension:
     w: Array
     m: Array
     M: float
+    self_similarity: Array  # (n,): k(x_i, x_i)
     F: Array
 
     def blocks(self, X: Array, block_entries: int = _BLOCK_ENTRIES) -> Iterator[tuple[slice, Attention]]:
         """Blocks of rows of ``X`` with what they see; no more than ``block_entries`` kernel values at a time."""
         values = self.F / np.sqrt(self.m)[:, None]
         c = (self.w * np.sqrt(self.m)) @ self.F / self.M
-        log_w = np.log(self.w)
+        log_w, log_self = np.log(self.w), 0.5 * np.log(self.self_similarity)
+        uneven = bool(np.ptp(log_self))
         rows = max(1, block_entries // len(self.w))
         for start in range(0, len(X), rows):
             part = slice(start, min(start + rows, len(X)))
             P = self.kernel.log_block(X[part], self.X)
-            nearest = P.argmax(axis=1)
+            # By Cauchy and Schwarz no training point is more similar to x_i, in this measure, than x_i itself.
+            nearest = (P - log_self).argmax(axis=1) if uneven else P.argmax(axis=1)
             P += log_w
             top = P.max(axis=1)
             lost = np.flatnonzero(~np.isfinite(top))

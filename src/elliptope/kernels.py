@@ -119,9 +119,10 @@ class Gaussian(Kernel):
 
     def log_block(self, X: Array, Y: Array) -> Array:
         D = squared_distances(X, Y, self.bandwidth)
-        # Divide twice: the square of a subnormal bandwidth would underflow to zero.
-        D /= -self.bandwidth
-        D /= self.bandwidth
+        # Divide twice: the square of a subnormal bandwidth would underflow to zero. Overflow to k = 0 is right.
+        with np.errstate(over="ignore"):
+            D /= -self.bandwidth
+            D /= self.bandwidth
         return D
 
     def sobolev_order(self, p: int) -> float:
@@ -143,7 +144,8 @@ class Laplacian(Kernel):
 
     def log_block(self, X: Array, Y: Array) -> Array:
         D = distances(X, Y, self.bandwidth)
-        D /= -self.bandwidth
+        with np.errstate(over="ignore"):
+            D /= -self.bandwidth
         return D
 
     def sobolev_order(self, p: int) -> float:
@@ -172,7 +174,8 @@ class Matern(Kernel):
 
     def log_block(self, X: Array, Y: Array) -> Array:
         rho = distances(X, Y, self.bandwidth)
-        rho /= self.bandwidth
+        with np.errstate(over="ignore"):
+            rho /= self.bandwidth
         rho *= math.sqrt(2 * self.nu)
         # Beyond this k is zero to the last bit of the log domain; the formulas would meet ∞ - ∞.
         far = rho > _FAR
@@ -234,12 +237,15 @@ class Precomputed(Kernel):
     """Rows of ``X`` are already kernel values against the training points; ``Y`` is not looked at.
 
     ``self_similarity`` is k(x, x), when all training points share it; without it the diagonal of a new point is unknown.
+    ``columns`` are those of the points of positive weight, all by default.
     """
 
     self_similarity: float | None = None
+    columns: Array | None = None
 
     def block(self, X: Array, Y: Array) -> Array:
-        return _check_block(np.array(X, dtype=np.float64))
+        columns = slice(None) if self.columns is None else self.columns
+        return _check_block(X[:, columns].astype(np.float64))
 
     def log_block(self, X: Array, Y: Array) -> Array:
         return _log_nonnegative(self.block(X, Y))

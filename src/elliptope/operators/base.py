@@ -128,6 +128,10 @@ class KernelOperator(ScaledOperator):
         self._s = t / np.sqrt(self.m)
         self._Q = (t * np.sqrt(self.m / self.M))[:, None]
 
+    def contrast(self) -> Array:
+        """diag(Abar) relative to K_ii/m_i: 1 - m_i²/(K_ii M), between 0 where the kernel is constant and 1."""
+        return self.abar_diagonal() * self.m / self.kernel_diagonal()
+
     def abar_diagonal(self) -> Array:
         r""":math:`\operatorname{diag}(\bar A)_i = K_{ii}/m_i - m_i/M`, whatever the row scale."""
         return self.kernel_diagonal() / self.m - self.m / self.M
