@@ -1,6 +1,7 @@
 # make demo    embed two data sets and draw them
 # make test    lint, type check and tests
 # make lint    lint and type check alone
+# make benchmarks   solvers side by side, and the same answer from every start; takes a while
 # make clean   remove everything the other targets made
 #
 # Only Python 3.11 or newer is needed; the rest is installed into .venv, once.
@@ -18,7 +19,7 @@ export ELLIPTOPE_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint benchmarks clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed-plot
@@ -35,6 +36,10 @@ test: lint
 lint: $(VENV)/.installed-test
 	$(PY) -m ruff check .
 	$(PY) -m mypy
+
+benchmarks: $(VENV)/.installed-benchmarks
+	$(PY) benchmarks/solvers.py --output benchmarks/results
+	$(PY) benchmarks/consistency.py --output benchmarks/results
 
 clean:
 	rm -rf $(VENV) demo_output build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

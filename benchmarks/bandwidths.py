@@ -1,8 +1,8 @@
 """Which rule should choose the bandwidth? k-means and nearest neighbours on the embedding, with and without outliers.
 
 For every labelled data set and rule: NMI between the classes and k-means on the unit-normalised embedding, and the accuracy
-of 5 nearest neighbours on held-out rows that the extension embeds. Outliers (3 % of the rows, uniform in a box three times the
-range of the data) take part in the fit and not in the scores. Writes a Markdown table and a CSV file.
+of 5 nearest neighbours on held-out rows that the extension embeds. Outliers (3 % of the rows, uniform in a box three times
+the range of the data) take part in the fit and not in the scores. Writes a Markdown table and a CSV file.
 
     python benchmarks/bandwidths.py --output benchmarks/results
 """

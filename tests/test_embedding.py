@@ -30,8 +30,8 @@ WINE, WINE_CLASS = load_wine(return_X_y=True)
 WINE = (WINE - WINE.mean(axis=0)) / WINE.std(axis=0, ddof=1)
 MOONS = two_moons(100, random_state=0)[0]
 CLUSTERS, CLUSTER = clusters_with_outliers(random_state=0)
-# A small instance whose optimum has rank 4: truncation has something to cut.
-RANK_4 = clusters_with_outliers(12, 4, random_state=0)[0]
+# A small instance whose optimum at σ = 2 has rank 4, all four eigenvalues large: truncation has something to cut.
+RANK_4 = np.random.default_rng(1).standard_normal((40, 12))
 
 
 class Naive:
@@ -175,10 +175,10 @@ class TestOptimum:
         np.testing.assert_allclose(np.linalg.norm(est.transform(MOONS), axis=1), np.sqrt(d), rtol=1e-10)
 
     def test_small_eigenvalues_are_part_of_the_optimum(self):
-        X = clusters_with_outliers(15, 6, random_state=0)[0]
-        naive, est = Naive(X, 0.4), fit(X, bandwidth=0.4)
+        X = np.random.default_rng(2).standard_normal((40, 8))
+        naive, est = Naive(X, 2.0), fit(X, bandwidth=2.0)
         assert est.status_ == "optimal"
-        assert 1e-6 < est.eigenvalues_[-1] / est.eigenvalues_[0] < 1e-3
+        assert 1e-3 < est.eigenvalues_[-1] / est.eigenvalues_[0] < 1e-2
         np.testing.assert_allclose(gram(est).diagonal(), naive.d, rtol=1e-8)
 
     @pytest.mark.parametrize("X", [WINE, CLUSTERS], ids=["wine", "clusters"])
@@ -201,8 +201,13 @@ class TestInvariance:
         rng = np.random.default_rng(seed)
         return 2.0 * rng.standard_normal((3, p))[rng.integers(3, size=n)] + rng.standard_normal((n, p))
 
-    cases = given(seed=st.integers(0, 2**20), n=st.integers(15, 40), p=st.integers(2, 4), sigma=st.floats(1.0, 4.0))
+    cases = given(seed=st.integers(0, 2**20), n=st.integers(15, 40), p=st.integers(2, 4), sigma=st.floats(1.5, 4.0))
     few = settings(max_examples=50, deadline=None)
+
+    @staticmethod
+    def solve(X, bandwidth, sample_weight=None):
+        """To more digits than are compared: a statement about B*, not about where the default tolerance stops."""
+        return fit(X, sample_weight, bandwidth=bandwidth, tol=1e-8)
 
     @staticmethod
     def assert_same_gram(est, other, order=slice(None)):
@@ -215,7 +220,17 @@ class TestInvariance:
     def test_permutation(self, seed, n, p, sigma):
         X = self.blobs(seed, n, p)
         order = np.random.default_rng(seed + 1).permutation(n)
-        self.assert_same_gram(fit(X, bandwidth=sigma), fit(X[order], bandwidth=sigma), order)
+        self.assert_same_gram(self.solve(X, sigma), self.solve(X[order], sigma), order)
+
+    @pytest.mark.parametrize(("seed", "n"), [(159824, 15), (6233, 22), (17, 19), (166398, 16)])
+    def test_order_decides_nothing_where_isolated_points_are_barely_held(self, seed, n):
+        """Found by search: with one order the solver stopped at rank 3, a hair off the optimum of rank 2."""
+        X = self.blobs(seed, n, 4)
+        order = np.random.default_rng(seed + 1).permutation(n)
+        one, other = fit(X, bandwidth=1.0), fit(X[order], bandwidth=1.0)
+        if one.status_ == other.status_ == "optimal":
+            assert len(one.eigenvalues_) == len(other.eigenvalues_)
+            np.testing.assert_allclose(gram(other), gram(one)[order][:, order], rtol=0, atol=1e-6 * gram(one).max())
 
     @few
     @cases
@@ -223,27 +238,27 @@ class TestInvariance:
         X = self.blobs(seed, n, p)
         rng = np.random.default_rng(seed + 1)
         Q, _ = np.linalg.qr(rng.standard_normal((p, p)))
-        self.assert_same_gram(fit(X, bandwidth=sigma), fit(X @ Q + 100 * rng.standard_normal(p), bandwidth=sigma))
+        self.assert_same_gram(self.solve(X, sigma), self.solve(X @ Q + 100 * rng.standard_normal(p), sigma))
 
     @few
     @cases
     def test_scaling_of_data_and_bandwidth_together(self, seed, n, p, sigma):
         X, scale = self.blobs(seed, n, p), 10.0 ** (seed % 13 - 6)
-        self.assert_same_gram(fit(X, bandwidth=sigma), fit(scale * X, bandwidth=scale * sigma))
+        self.assert_same_gram(self.solve(X, sigma), self.solve(scale * X, scale * sigma))
 
     @few
     @given(
         seed=st.integers(0, 2**20),
         multiplicity=st.lists(st.integers(0, 3), min_size=15, max_size=25).filter(lambda m: np.count_nonzero(m) > 8),
-        sigma=st.sampled_from([1.0, 2.5, "auto", "median"]),
+        sigma=st.sampled_from([1.5, 2.5, "auto", "median"]),
     )
     def test_weights_are_multiplicities(self, seed, multiplicity, sigma):
         """A weight of two is a point given twice, and a weight of zero a point left out, but for its own row."""
         X = self.blobs(seed, len(multiplicity), 2)
         w = np.array(multiplicity, dtype=float)
-        weighted = fit(X, w, bandwidth=sigma)
+        weighted = self.solve(X, sigma, w)
         copies = np.repeat(np.arange(len(X)), multiplicity)
-        repeated = fit(X[copies], bandwidth=sigma)
+        repeated = self.solve(X[copies], sigma)
         assume(weighted.status_ == repeated.status_ == "optimal")
         assert weighted.bandwidth_ == pytest.approx(repeated.bandwidth_, rel=1e-12)
         B = gram(weighted)
@@ -264,7 +279,16 @@ class TestInvariance:
         """Signs included: the eigenvalues are distinct, and the sign of a column is a function of the data."""
         first = fit(WINE, bandwidth=1.5, random_state=0)
         for seed in range(1, 5):
-            np.testing.assert_allclose(fit(WINE, bandwidth=1.5, random_state=seed).embedding_, first.embedding_, atol=1e-8)
+            np.testing.assert_allclose(fit(WINE, bandwidth=1.5, random_state=seed).embedding_, first.embedding_, atol=1e-6)
+
+    @pytest.mark.parametrize(("size", "outliers", "bandwidth"), [(12, 4, 0.4), (12, 4, 0.5), (15, 6, 0.4), (100, 10, 0.4)])
+    def test_optimal_means_one_answer(self, size, outliers, bandwidth):
+        """Outliers barely held by the others: the gap closes while they still drift, and the status must tell."""
+        X, _ = clusters_with_outliers(size, outliers, random_state=0)
+        fits = [fit(X, bandwidth=bandwidth, random_state=seed) for seed in range(4)]
+        optimal = [gram(est) for est in fits if est.status_ == "optimal"]
+        for B in optimal[1:]:
+            np.testing.assert_allclose(B, optimal[0], rtol=0, atol=1e-3 * B.max())
 
     def test_same_seed_gives_the_same_bits(self):
         first, second = (fit(WINE, bandwidth=1.5, random_state=3, n_jobs=jobs) for jobs in (1, 2))
@@ -289,7 +313,7 @@ SAMPLE = {
     "moons 1": (MOONS, {"bandwidth": 1.0}, None),
     "outliers 0.6": (CLUSTERS, {"bandwidth": 0.6}, None),
     "outliers 1.2": (CLUSTERS, {"bandwidth": 1.2}, None),
-    "rank 4": (RANK_4, {"bandwidth": 0.4}, None),
+    "rank 4": (RANK_4, {"bandwidth": 2.0}, None),
     "laplacian": (WINE, {"kernel": "laplacian", "bandwidth": 2.0}, None),
     "matern": (WINE, {"kernel": "matern", "bandwidth": 2.0}, None),
     "matern 5/2": (WINE, {"kernel": Matern(bandwidth=2.0, nu=2.5)}, None),
@@ -335,7 +359,7 @@ class TestExtensionOnTheSample:
 
     def test_precomputed_kernel_with_callable_diagonal_and_zero_weights(self):
         """The function sees the same rows in `fit` and in `transform`."""
-        K = Naive(RANK_4, 1.0).K
+        K = Naive(RANK_4, 2.0).K
         est = fit(K, weights(40, zeros=4), kernel="precomputed", diagonal=lambda rows: 1 + rows.sum(axis=1))
         assert est.status_ == "optimal"
         assert row_error(est.transform(K), est.embedding_) < 1e-6
@@ -361,7 +385,7 @@ class TestExtension:
 
     @pytest.mark.parametrize("k", [1, 2, 3, 4])
     def test_truncation_keeps_the_first_columns(self, k):
-        full, cut = fit(RANK_4, bandwidth=0.4), fit(RANK_4, bandwidth=0.4, n_components=k)
+        full, cut = fit(RANK_4, bandwidth=2.0), fit(RANK_4, bandwidth=2.0, n_components=k)
         assert full.n_components_ == len(full.eigenvalues_) == len(cut.eigenvalues_) == 4
         Y = RANK_4 + 0.2
         np.testing.assert_allclose(cut.embedding_, full.embedding_[:, :k], rtol=1e-12)
@@ -369,13 +393,13 @@ class TestExtension:
         np.testing.assert_allclose(cut.learned_kernel(Y), full.learned_kernel(Y), rtol=1e-12)
 
     def test_components_beyond_the_rank_are_zero(self):
-        est, full = fit(RANK_4, bandwidth=0.4, n_components=7), fit(RANK_4, bandwidth=0.4)
+        est, full = fit(RANK_4, bandwidth=2.0, n_components=7), fit(RANK_4, bandwidth=2.0)
         for Z, reference in [(est.embedding_, full.embedding_), (est.transform(RANK_4 + 1), full.transform(RANK_4 + 1))]:
             np.testing.assert_array_equal(Z, np.hstack([reference, np.zeros((len(Z), 3))]))
         assert len(est.get_feature_names_out()) == est.n_components_ == 7
 
     def test_unit_rows(self):
-        plain, unit = (fit(RANK_4, bandwidth=0.4, n_components=2, normalize=z) for z in (None, "unit"))
+        plain, unit = (fit(RANK_4, bandwidth=2.0, n_components=2, normalize=z) for z in (None, "unit"))
         for Z, reference in [(unit.embedding_, plain.embedding_), (unit.transform(RANK_4 + 1), plain.transform(RANK_4 + 1))]:
             np.testing.assert_allclose(np.linalg.norm(Z, axis=1), 1, rtol=1e-12)
             assert row_error(Z, reference / np.linalg.norm(reference, axis=1, keepdims=True)) < 1e-12
@@ -465,8 +489,8 @@ class TestFarAway:
 
 class TestLearnedKernel:
     def test_equals_the_optimum_on_the_sample(self):
-        est = fit(RANK_4, bandwidth=0.4, n_components=1, normalize="unit")
-        B = gram(fit(RANK_4, bandwidth=0.4))
+        est = fit(RANK_4, bandwidth=2.0, n_components=1, normalize="unit")
+        B = gram(fit(RANK_4, bandwidth=2.0))
         np.testing.assert_allclose(est.learned_kernel(RANK_4), B, rtol=0, atol=1e-6 * B.max())
 
     def test_gram_matrices_are_psd_and_symmetric(self):
@@ -520,13 +544,13 @@ class TestPrecomputed:
         )
 
     def test_input_is_left_alone(self):
-        K = Naive(RANK_4, 1.0).K
+        K = Naive(RANK_4, 2.0).K
         before = K.copy()
         fit(K, kernel="precomputed")
         np.testing.assert_array_equal(K, before)
 
     def test_scaling_the_kernel_changes_nothing(self):
-        K = Naive(RANK_4, 1.0).K
+        K = Naive(RANK_4, 2.0).K
         one, two = fit(K, kernel="precomputed"), fit(7.0 * K, kernel="precomputed")
         np.testing.assert_allclose(gram(one), gram(two), atol=1e-8)
         np.testing.assert_allclose(one.transform(K[:3]), two.transform(7.0 * K[:3]), atol=1e-8)
@@ -585,15 +609,15 @@ class TestScikitLearn:
         assert all(est.get_params()[name] is value for name, value in before.items())
 
     def test_float32_and_lists(self):
-        est = fit(RANK_4.astype(np.float32), bandwidth=1.0)
+        est = fit(RANK_4.astype(np.float32), bandwidth=2.0)
         assert est.embedding_.dtype == np.float64
-        np.testing.assert_allclose(gram(est), gram(fit(RANK_4.tolist(), bandwidth=1.0)), atol=1e-4)
+        np.testing.assert_allclose(gram(est), gram(fit(RANK_4.tolist(), bandwidth=2.0)), atol=1e-4)
 
     def test_verbose_prints_a_line_per_iteration(self, capsys):
         est = fit(MOONS, bandwidth=1.0, verbose=True)
         lines = capsys.readouterr().out.splitlines()
         assert len(lines) == est.n_iter_
-        assert all("objective" in line and "stationarity" in line for line in lines)
+        assert all("objective" in line and "defect" in line for line in lines)
         fit(MOONS, bandwidth=1.0)
         assert capsys.readouterr().out == ""
 

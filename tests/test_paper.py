@@ -82,8 +82,9 @@ class TestFigure3:
 class TestTable1:
     """5-NN on two components of HTRU2, over 70/30 splits of a subsample: six splits, unselected.
 
-    A subsample has fewer pulsars (about 80 to test on), hence more scatter than the table's 5370 test rows; the full size is
-    in benchmarks/htru2_table1.py.
+    A subsample has fewer pulsars (about 80 to test on), hence more scatter than the table's 5370 test rows: this guards
+    against gross errors. The sharp comparison is benchmarks/htru2_table1.py, where six splits give a recall of 0.761(0.012)
+    for SDP at σ = 5, below the published 0.79; the other seven numbers agree to within two standard deviations.
     """
 
     ROWS = 3000

@@ -329,7 +329,7 @@ class TestReport:
         for p in history:
             assert p.objective <= min(optimum, p.bound)
             assert p.relative_gap == pytest.approx((p.bound - p.objective) / (p.objective - np.trace(C)))
-            assert p.stationarity >= 0
+            assert p.defect >= 0
             assert 1 <= p.rank <= 30
         last = solution.history[-1]
         assert last.objective == history[-1].objective == solution.certificate.objective

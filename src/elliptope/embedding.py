@@ -18,8 +18,8 @@ from .kernels import Array
 from .operators import DenseOperator
 from .sdp import Certificate, NullSpace, Solution, solve
 
-# Eigenvalues of B* below this part of the largest are zero to the accuracy of the optimum.
-_RANK_TOLERANCE = 1e-10
+# Largest part of the squared length of any row that a component may hold and still count as zero.
+_NEGLIGIBLE = 1e-7
 # 1 - m²/(k M) below this leaves fewer digits of the embedding than its extension must agree with.
 _SMALL_CONTRAST = 1e-6
 # Mass from other points, relative to a point's own, below which the kernel is the identity for this purpose.
@@ -203,6 +203,7 @@ class SDPEmbedding(CallbackSupportMixin, KernelEmbedding):
             method=self.solver,
             rank=self.rank,
             tol=self.tol,
+            polish=True,
             max_iter=self.max_iter,
             rng=np.random.default_rng(seed),
             callback=progress_callback(self, bool(self.verbose)),
@@ -226,11 +227,18 @@ class SDPEmbedding(CallbackSupportMixin, KernelEmbedding):
 
 
 def _eigenvectors(H: Array, d: Array, w: Array) -> tuple[Array, Array]:
-    r"""Ξ and the eigenvalues of B* on L²(w), from the SVD :math:`\operatorname{Diag}(\sqrt{wd}) H = U S V^\top`."""
-    scaled = np.sqrt(d)[:, None] * H
-    _, S, Vt = np.linalg.svd(np.sqrt(w)[:, None] * scaled, full_matrices=False)
-    keep = max(1, int((_RANK_TOLERANCE * S[0] ** 2 < S**2).sum()))
-    return fix_signs(scaled @ Vt[:keep].T), S[:keep] ** 2
+    r"""Ξ and the eigenvalues of B* on L²(w), from the SVD :math:`\operatorname{Diag}(\sqrt{wd}) H = U S V^\top`.
+
+    Components that no row needs, to the accuracy of the optimum, are dropped and the rows brought back to length.
+    """
+    while True:
+        _, S, Vt = np.linalg.svd(np.sqrt(w * d)[:, None] * H, full_matrices=False)
+        H = H @ Vt.T
+        needed = (H**2).max(axis=0) > _NEGLIGIBLE
+        if needed.all():
+            return fix_signs(np.sqrt(d)[:, None] * H), S**2
+        H = H[:, needed]
+        H /= np.linalg.norm(H, axis=1, keepdims=True)
 
 
 def _zero_solution(n: int) -> Solution:
@@ -244,6 +252,6 @@ def _zero_solution(n: int) -> Solution:
         stationarity=0.0,
         gain=0.0,
         weights="additive",
-        null_space=NullSpace(n, math.inf, False),
+        null_space=NullSpace(n, math.inf, 1, False),
     )
     return Solution(np.ones((n, 1)), np.zeros(n), certificate, "degenerate", "the cost is zero to rounding", 0, 0, [])

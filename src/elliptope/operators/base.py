@@ -28,7 +28,10 @@ class Operator(ABC):
 
     @abstractmethod
     def hollow_matmat(self, V: Array) -> Array:
-        """(J - Diag(diag J)) V, shape (n, r)."""
+        """(J - Diag(diag J)) V, shape (n, r).
+
+        Thin matrices may come in either order; Fortran order, in which a column is contiguous, is the faster one.
+        """
 
     @abstractmethod
     def diagonal(self) -> Array:
@@ -40,6 +43,10 @@ class Operator(ABC):
 
     def __matmul__(self, V: Array) -> Array:
         return self.matmat(V)
+
+    def single(self) -> Operator | None:
+        """The same J for early products, stored in single precision; None where that would not be faster."""
+        return None
 
     @property
     def error_bound(self) -> float:
@@ -87,7 +94,7 @@ class ScaledOperator(Operator):
         G = self.hollow_kernel_matmat(s * V)
         G *= s
         if Q.shape[1]:
-            G -= Q @ (Q.T @ V)
+            G -= ((V.T @ Q) @ Q.T).T
             G += np.einsum("ij,ij->i", Q, Q)[:, None] * V
         return G
 

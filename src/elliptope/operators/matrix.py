@@ -18,13 +18,13 @@ _SYMMETRY = 1e-10
 
 
 class DenseMatrix(DenseStorage):
-    r"""J = Diag(s) C Diag(s) for the symmetric part of an array C, of which a copy is kept."""
+    r"""J = Diag(s) C Diag(s) for a symmetric array C, which the operator takes over."""
 
     def __init__(self, C: Array, row_scale: Array) -> None:
         self.n = len(C)
         self._s = row_scale
         self._Q = np.empty((self.n, 0))
-        self._store(0.5 * (C + C.T))
+        self._store(C)
 
 
 class SparseMatrix(ScaledOperator):
@@ -39,7 +39,7 @@ class SparseMatrix(ScaledOperator):
         self._C = sparse.csr_array(C - sparse.diags_array(self._diagonal_of_C))
 
     def hollow_kernel_matmat(self, V: Array) -> Array:
-        return self._C @ V
+        return np.asfortranarray(self._C @ V)
 
     def kernel_diagonal(self) -> Array:
         return self._diagonal_of_C
@@ -85,7 +85,7 @@ class MatrixFree(Operator):
 
     def hollow_matmat(self, V: Array) -> Array:
         s = self._s[:, None]
-        return s * self._C.matmat(s * V) - self._diagonal[:, None] * V
+        return np.asfortranarray(s * self._C.matmat(s * V) - self._diagonal[:, None] * V)
 
     def diagonal(self) -> Array:
         return self._diagonal
@@ -108,16 +108,23 @@ def as_operator(cost: Any, diagonal: Array | None = None) -> Operator:
         return MatrixFree(cost, s)
     if sparse.issparse(cost):
         cost = sparse.csr_array(cost, dtype=np.float64)
-        _check_symmetric(cost, cost.data)
+        _check_finite(cost.data)
+        _check_symmetric(cost)
         return SparseMatrix(cost, s)
-    cost = cost.astype(np.float64)
-    _check_symmetric(cost, cost)
+    cost = np.array(cost, dtype=np.float64, order="C")
+    _check_finite(cost)
+    if not (cost == cost.T).all():
+        _check_symmetric(cost)
+        cost = 0.5 * (cost + cost.T)
     return DenseMatrix(cost, s)
 
 
-def _check_symmetric(C: Any, entries: Array) -> None:
+def _check_finite(entries: Array) -> None:
     if not np.isfinite(entries).all():
         raise ValueError("`cost` must be finite, got NaN or infinity.")
+
+
+def _check_symmetric(C: Any) -> None:
     asymmetry, size = abs(C - C.T).max(), abs(C).max()
     if asymmetry > _SYMMETRY * size:
         raise ValueError(f"`cost` must be symmetric, got max|C - C.T| = {asymmetry:.3g} with max|C| = {size:.3g}.")

@@ -25,8 +25,10 @@ from .uniqueness import NullSpace, null_space
 _UNIT = np.finfo(float).eps / 2
 # An entry of J is formed with fewer roundings than this.
 _ENTRY_ROUNDINGS = 8
-# Part of the tolerance that the first attempt at a proof is allowed to give away.
+# Part of the tolerance that the first factorisation is allowed to give away: little where H has converged, so that the
+# certificate is tight, and almost all of it where the proof is tried as early as it may succeed.
 _FIRST_SHIFT = 0.1
+_ATTEMPT_SHIFT = 0.9
 # Ritz values are a little optimistic: shift by more, and by more still when that fails.
 _SAFETY = 1.01
 _ESCALATION = 1.5
@@ -117,18 +119,21 @@ def certify(
     """Bound the optimum from ``iterate``; with a direction of negative curvature of L, (n,), if one was met.
 
     A factorisation is tried first, at a shift that would already meet ``tol``. If it fails, Lanczos tells how negative L
-    is, and ``effort`` decides what follows: ``"proof"`` pays for as many factorisations as a proof takes, ``"estimate"``
-    stops at the Ritz value, ``"lanczos"`` (which skips the first factorisation too) makes a probabilistic bound of it, as is
-    always done where no factorisation is possible.
+    is. ``effort`` decides how far to go: ``"attempt"`` ends after the first factorisation, ``"estimate"`` at the Ritz value,
+    ``"proof"`` pays for as many factorisations as a proof takes. ``"lanczos"`` spares the factorisations and makes a
+    probabilistic bound of the Ritz values, as is always done where no factorisation is possible.
     """
     weights = dual_weights(iterate)
     provable = problem.operator.can_factor and effort != "lanczos"
     name, v = next(iter(weights.items()))
     if provable:
-        shift = max(_FIRST_SHIFT * tol * iterate.gain / v.sum(), 0.0)
+        part = _ATTEMPT_SHIFT if effort == "attempt" else _FIRST_SHIFT
+        shift = max(part * tol * iterate.gain / v.sum(), 0.0)
         certificate = _prove(problem, iterate, name, v, shift)
         if certificate is not None:
             return certificate, None
+        if effort == "attempt":
+            return _bound(iterate, name, v, math.inf, "estimate", math.nan), None
     found = {name: (v, _scaled_lanczos(problem, iterate, v, rng, _LANCZOS_STEPS)) for name, v in weights.items()}
     name = min(found, key=lambda k: max(0.0, -found[k][1].lower) * found[k][0].sum())
     v, ritz = found[name]

@@ -2,7 +2,8 @@ r"""The factorised problem: maximise :math:`\operatorname{Tr}(J H H^\top)` over 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -14,8 +15,18 @@ def row_dots(U: Array, V: Array) -> Array:
     return np.einsum("ij,ij->i", U, V)
 
 
+def inner(U: Array, V: Array) -> float:
+    """Σ_ij U_ij V_ij. Factors are Fortran-ordered, so that their transposes are read as they lie in memory."""
+    return float(np.vdot(U.T, V.T))
+
+
 def row_norms(V: Array) -> Array:
     return np.sqrt(row_dots(V, V))
+
+
+def vector(V: Array) -> Array:
+    """A Fortran-ordered matrix as one vector, column by column, without a copy."""
+    return V.reshape(-1, order="F")
 
 
 def normalize_rows(V: Array, rng: np.random.Generator) -> Array:
@@ -25,7 +36,15 @@ def normalize_rows(V: Array, rng: np.random.Generator) -> Array:
         dead = norms == 0
         V = np.where(dead[:, None], rng.standard_normal(V.shape), V)
         norms = row_norms(V)
-    return V / norms[:, None]
+    return np.asfortranarray(V / norms[:, None])
+
+
+def drop_columns(H: Array, threshold: float, rng: np.random.Generator) -> Array:
+    """Rotate H to its principal axes and drop the columns in which no row has more than ``threshold`` of its length."""
+    _, V = np.linalg.eigh(H.T @ H)
+    H = H @ V[:, ::-1]
+    used = np.abs(H).max(axis=0) > threshold
+    return normalize_rows(H[:, used], rng) if used.any() else H
 
 
 def random_start(n: int, rank: int, rng: np.random.Generator) -> Array:
@@ -45,7 +64,8 @@ class Iterate:
 
     H: Array
     P: Array
-    diagonal: Array = field(repr=False)
+    diagonal: Array
+    trace: float
 
     @cached_property
     def slack(self) -> Array:
@@ -63,7 +83,7 @@ class Iterate:
 
     @cached_property
     def objective(self) -> float:
-        return self.gain + float(self.diagonal.sum())
+        return self.gain + self.trace
 
     @cached_property
     def residual(self) -> Array:
@@ -74,6 +94,21 @@ class Iterate:
     def pull(self) -> Array:
         """Length of p_i: how strongly the other rows hold row i, diag(L) at an optimum, and the natural scale of row i."""
         return row_norms(self.P)
+
+    @cached_property
+    def defect(self) -> float:
+        r""":math:`\big(\sum_i \lVert (LH)_i\rVert^2 / \lVert p_i\rVert / \text{gain}\big)^{1/2}`: of the size of the gap.
+
+        Rows count by how much the gain depends on them, so that a few weak ones do not hide that the gap is closed.
+        """
+        squares = row_dots(self.residual, self.residual)
+        size = float(np.abs(self.slack).sum())
+        return math.sqrt(float(squares @ self.inverse_metric) / size) if size > 0 else 0.0
+
+    @cached_property
+    def inverse_metric(self) -> Array:
+        """1/pull, the inverse of the natural metric; rows that nothing pulls get the smallest weight there is."""
+        return 1 / np.maximum(self.pull, np.finfo(float).tiny)
 
     @cached_property
     def stationarity(self) -> float:
@@ -89,16 +124,27 @@ class Problem:
         self.operator = operator
         self.n = operator.n
         self.diagonal = operator.diagonal()
+        self.trace = float(self.diagonal.sum())
         self.n_products = 0
+        self.goal = 0.0  # defect at which the loop will stop; methods need not go further
+        self._single: Operator | None = None
         self._hollow: Array | None = None
+
+    def use_single_precision(self) -> None:
+        """From now on products may be in single precision, where the operator finds that faster."""
+        self._single = self.operator.single()
+
+    def use_double_precision(self) -> None:
+        """From now on products are in double precision; the copy in single precision is given up."""
+        self._single = None
 
     def product(self, V: Array) -> Array:
         """Product with the hollow J."""
         self.n_products += 1
-        return self.operator.hollow_matmat(V)
+        return (self._single or self.operator).hollow_matmat(V)
 
     def evaluate(self, H: Array) -> Iterate:
-        return Iterate(H, self.product(H), self.diagonal)
+        return Iterate(H, self.product(H), self.diagonal, self.trace)
 
     def hollow_matrix(self) -> Array:
         """The hollow J itself, (n, n), for methods that factorise; made once."""

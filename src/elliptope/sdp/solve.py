@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,20 +11,29 @@ import numpy as np
 
 from ..operators import as_operator
 from ..operators.base import Array
-from .ascent import METHODS
+from .ascent import METHODS, Method
 from .certificate import Certificate, certify, estimate_bound
-from .problem import Iterate, Problem, normalize_rows, random_start
+from .problem import Iterate, Problem, drop_columns, normalize_rows, random_start
 
 # Optimal ranks seen on data are 1 to 4; too small a rank is repaired by the certificate.
-_DEFAULT_RANK = 8
+_DEFAULT_RANK = 5
 # Rows are polished to this part of the tolerance, so that the extension returns the embedding well within it.
 _POLISH = 1e-2
 # Iteration of the first estimate of the bound; the next ones come when their number has doubled.
 _FIRST_ESTIMATE = 8
+# Defect, relative to the tolerance, at which a failed proof means a saddle; before, it means go on, by this factor.
+_CONVERGED = 1e-3
+_REFINE = 0.2
+# Defect, relative to the tolerance, at which a proof is first attempted.
+_FIRST_ATTEMPT = 2.0
 # Escapes and refinements before giving up.
 _MAX_FAILURES = 20
 _SMALLEST_ESCAPE = 1e-5
 _SMALLEST_STATIONARITY = 1e-14
+# Largest entry of a column that is dropped to get past a stall.
+_TRIM = 3e-3
+# Error of B, relative to the tolerance, beyond which a solve that rounding has ended is not called optimal.
+_LOOSE = 100.0
 
 
 @dataclass(frozen=True)
@@ -32,7 +41,8 @@ class Progress:
     """What a callback sees after every iteration.
 
     ``bound`` is the certified upper bound once there is one. Before, while somebody looks, it is an estimate from a short
-    Lanczos run, refreshed whenever the number of iterations has doubled; otherwise infinite.
+    Lanczos run, refreshed whenever the number of iterations has doubled; otherwise infinite. ``defect`` is the relative
+    residual of LH = 0, of the size of the gap.
     """
 
     iteration: int
@@ -40,13 +50,13 @@ class Progress:
     objective: float
     bound: float
     relative_gap: float
-    stationarity: float
+    defect: float
     rank: int
 
     def __str__(self) -> str:
         return (
             f"iteration {self.iteration:5d}  products {self.n_products:6d}  objective {self.objective:.10g}  "
-            f"bound {self.bound:.10g}  gap {self.relative_gap:.1e}  stationarity {self.stationarity:.1e}  rank {self.rank}"
+            f"bound {self.bound:.10g}  gap {self.relative_gap:.1e}  defect {self.defect:.1e}  rank {self.rank}"
         )
 
 
@@ -86,6 +96,7 @@ def solve(
     method: str = "auto",
     rank: int | str = "auto",
     tol: float = 1e-6,
+    polish: bool = False,
     max_iter: int = 5000,
     rng: np.random.Generator | int | None = None,
     start: Array | None = None,
@@ -105,6 +116,9 @@ def solve(
         Columns of the starting factor; the certificate adds more when they are needed.
     tol : float
         Certified ``relative_gap`` to reach.
+    polish : bool
+        The objective is of second order in the error of the factor. True: go on until the factor itself, and not only its
+        objective, is accurate to ``tol``.
     max_iter : int
         Iterations, over all phases.
     rng : Generator, int or None
@@ -125,7 +139,7 @@ def solve(
         raise ValueError(f"`max_iter` must be an integer of at least 1, got {max_iter!r}.")
     rng = np.random.default_rng(rng)
     problem = Problem(as_operator(cost, diagonal))
-    loop = _Loop(problem, method, tol, max_iter, rng, callback)
+    loop = _Loop(problem, METHODS[method], tol, polish, max_iter, rng, callback)
     return loop.run(_start(problem.n, rank, start, rng))
 
 
@@ -145,9 +159,18 @@ def _start(n: int, rank: int | str, start: Array | None, rng: np.random.Generato
 class _Loop:
     """State shared between the phases of one solve."""
 
-    def __init__(self, problem, method, tol, max_iter, rng, callback) -> None:  # type: ignore[no-untyped-def]
-        self.problem, self.method, self.tol, self.max_iter, self.rng = problem, METHODS[method], tol, max_iter, rng
-        self.callback = callback
+    def __init__(
+        self,
+        problem: Problem,
+        method: Method,
+        tol: float,
+        polish: bool,
+        max_iter: int,
+        rng: np.random.Generator,
+        callback: Callable[[Progress], Any] | None,
+    ) -> None:
+        self.problem, self.method, self.tol, self.polish = problem, method, tol, polish
+        self.max_iter, self.rng, self.callback = max_iter, rng, callback
         # A problem and a stream of their own, so that looking at a solve does not change it.
         self.display = (Problem(problem.operator), rng.spawn(1)[0])
         self.history: list[Progress] = []
@@ -166,6 +189,8 @@ class _Loop:
         if certificate is None:
             # Who interrupts does not want to wait for a proof.
             effort = "lanczos" if self.stop == "interrupted" else "proof"
+            self.problem.use_double_precision()
+            self.best = self.problem.evaluate(self._last.H)
             certificate, _ = certify(self.problem, self._last, self.rng, self.tol, effort)
         return self._solution(certificate)
 
@@ -175,41 +200,53 @@ class _Loop:
         return self.best
 
     def _ascend_until_certified(self, H: Array) -> Certificate | None:
-        target = _POLISH * self.tol
+        self.level, self.target = _FIRST_ATTEMPT * self.tol, _POLISH * self.tol
+        iterates = self.method(self.problem, H, self.rng)
         for _ in range(_MAX_FAILURES):
-            stalled = self._ascend(H, target)
+            stalled = self._ascend(iterates)
             if self.stop is not None:
                 return None
-            certificate, direction = certify(self.problem, self._last, self.rng, self.tol, "estimate")
+            converged = stalled or self.polish or self._last.defect <= _CONVERGED * self.tol
+            effort = "estimate" if converged else "attempt"
+            certificate, direction = certify(self.problem, self._last, self.rng, self.tol, effort)
             self.bound = certificate.upper_bound
             if certificate.relative_gap <= self.tol and certificate.grade != "estimate":
                 needed = self._needed_stationarity(certificate)
-                if stalled or certificate.stationarity <= needed:
+                if certificate.stationarity <= needed:
                     return certificate
-                H, target = self._last.H, needed
+                self.target = needed
+                if not stalled:
+                    continue
+                # A column that is almost zero is almost free to move; without it the rest may settle.
+                trimmed = drop_columns(self._last.H, _TRIM, self.rng)
+                if trimmed.shape[1] == self._last.H.shape[1]:
+                    return certificate
+                iterates = self.method(self.problem, trimmed, self.rng)
                 continue
-            escaped = self._escape(direction)
+            escaped = self._escape(direction) if converged else None
             if escaped is not None:
-                H = escaped
+                iterates = self.method(self.problem, escaped, self.rng)
             elif stalled:
                 return None
             else:
-                H, target = self._last.H, 0.1 * target
+                self.level, self.target = _REFINE * self.level, _REFINE * self.target
         return None
 
     def _needed_stationarity(self, certificate: Certificate) -> float:
         """B* moves by about the stationarity over the spectral gap of L: how small it must be for ``tol`` in B*."""
         null = certificate.null_space
-        if null is None or not null.unique:
+        if not self.polish or null is None or not null.unique:
             return math.inf
         return max(self.tol * null.spectral_gap, _SMALLEST_STATIONARITY)
 
-    def _ascend(self, H: Array, target: float) -> bool:
-        """Run the method to ``target``; True when it ended by itself before that."""
-        for iterate in self.method(self.problem, H, self.rng):
+    def _ascend(self, iterates: Iterator[Iterate]) -> bool:
+        """Go on until a proof is worth an attempt; True when the method ended by itself before that."""
+        self.problem.goal = 0.01 * self.target if self.polish else 0.5 * self.level
+        for iterate in iterates:
             self.best = iterate
             self._report(iterate)
-            if iterate.stationarity <= target or self.stop is not None:
+            ready = iterate.stationarity <= self.target if self.polish else iterate.defect <= self.level
+            if ready or self.stop is not None:
                 return False
             if len(self.history) >= self.max_iter:
                 self.stop = "max_iter"
@@ -233,7 +270,7 @@ class _Loop:
             iterate.objective,
             bound,
             (bound - iterate.objective) / gain if gain > 0 else math.inf,
-            iterate.stationarity,
+            iterate.defect,
             iterate.H.shape[1],
         )
 
@@ -268,11 +305,18 @@ class _Loop:
 
     def _verdict(self, certificate: Certificate) -> tuple[str, str]:
         gap = f"relative gap {certificate.relative_gap:.2e} ({certificate.grade}), tol={self.tol:.2e}"
-        if certificate.null_space is not None and not certificate.null_space.unique and certificate.relative_gap <= self.tol:
-            return "degenerate", (
-                f"the optimum is not unique to working precision: L has nullity {certificate.null_space.nullity}, "
-                f"the factor has rank {self._last.H.shape[1]} ({gap})"
-            )
+        null = certificate.null_space
+        if null is not None and certificate.relative_gap <= self.tol:
+            if not null.unique or (self.polish and not null.strict):
+                return "degenerate", (
+                    f"the optimum is not unique to working precision: L has nullity {null.nullity} or more, "
+                    f"B has rank {null.rank} ({gap})"
+                )
+            if self.polish and certificate.stationarity > self.tol * min(1.0, _LOOSE * null.spectral_gap):
+                return "degenerate", (
+                    f"rounding leaves the optimal B undetermined: its rows are stationary to "
+                    f"{certificate.stationarity:.1e}, and L has a spectral gap of {null.spectral_gap:.1e} ({gap})"
+                )
         if self.stop == "interrupted":
             return "interrupted", f"stopped by the user ({gap})"
         if certificate.relative_gap <= self.tol and certificate.grade != "estimate":

@@ -13,41 +13,50 @@ import numpy as np
 from scipy.linalg.lapack import dpotrs
 
 from ..operators.base import Array
-from .problem import Iterate, row_norms
+from .problem import Iterate, drop_columns, row_norms
 
 # Eigenvalues of L, scaled to unit diagonal, that count as zero. B* moves by the residual over the smallest of the others; a
 # residual of 1e-12 is about what double precision attains, so that below 1e-6 not even six digits of B* are determined.
 _NULL = 1e-6
 # Singular values of the map, relative to its largest, that count as zero.
 _INJECTIVE = 1e-6
-_INVERSE_ITERATIONS = 3
 _EXTRA = 2
+# Largest entry of a column of H that does not count towards its rank.
+_SMALL_COLUMN = 3e-4
 
 
 @dataclass(frozen=True)
 class NullSpace:
-    """What is known of the null space of the scaled L: its dimension, the next eigenvalue, and whether B* is unique."""
+    """What is known of the null space of the scaled L.
+
+    ``nullity`` is its dimension to working precision, ``spectral_gap`` the next eigenvalue, ``rank`` that of H to the same
+    precision, and ``unique`` whether only one B has its range in it.
+    """
 
     nullity: int
     spectral_gap: float
+    rank: int
     unique: bool
+
+    @property
+    def strict(self) -> bool:
+        """Strict complementarity: beyond it, B could move into the null space at no cost that shows."""
+        return self.nullity <= self.rank
 
 
 def null_space(factor: Array, iterate: Iterate, v: Array, shift: float) -> NullSpace:
     r"""The null space of the scaled L, from the Cholesky factor of the scaled L + ``shift``.
 
     Inverse iteration on H and a few random vectors: the null space dominates the inverse by the factor 1/``shift``, so that
-    three iterations find it.
+    one iteration finds it and the Rayleigh quotients of a second measure it.
     """
     n, r = iterate.H.shape
     rng = np.random.default_rng(0)  # the probe decides nothing but how soon the null space is found
     width = min(r + _EXTRA, n)
     while True:
         Q = np.hstack([np.sqrt(v)[:, None] * iterate.H, rng.standard_normal((n, max(width - r, 0)))])
-        Q, _ = np.linalg.qr(Q)
-        for _ in range(_INVERSE_ITERATIONS):
-            Z, _ = dpotrs(factor, Q, lower=0)
-            Q, _ = np.linalg.qr(Z)
+        Z, _ = dpotrs(factor, Q, lower=0)
+        Q, _ = np.linalg.qr(Z)
         Z, _ = dpotrs(factor, Q, lower=0)
         inverse, U = np.linalg.eigh(Q.T @ Z)
         values = 1 / inverse - shift
@@ -56,7 +65,8 @@ def null_space(factor: Array, iterate: Iterate, v: Array, shift: float) -> NullS
         if k < width or width == n or k * (k + 1) // 2 > n:
             break
         width = min(2 * width, n)
-    return NullSpace(k, float(values[~null].min(initial=np.inf)), _injective(Q @ U[:, null]))
+    rank = drop_columns(iterate.H, _SMALL_COLUMN, rng).shape[1]
+    return NullSpace(k, float(values[~null].min(initial=np.inf)), rank, _injective(Q @ U[:, null]))
 
 
 def _injective(N: Array) -> bool:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import numpy as np
 
 from ...operators.base import Array
-from ..problem import Iterate, Problem, normalize_rows
+from ..problem import Iterate, Problem, drop_columns, normalize_rows
 from .dense_newton import dense_newton
 from .interior_point import interior_point
 from .newton import newton
 from .quasi_newton import quasi_newton
 
-# Stationarity below which Newton's method takes over.
-_NEWTON_BASIN = 1e-4
+# Steps without a line search that a random start is given, and the defect that tells one.
+_WARM_UP = 4
+_RANDOM = 0.3
+# Defect below which Newton's method takes over.
+_NEWTON_BASIN = 1e-5
+# Defect above which products in single precision are exact enough: at 1e-3 a step still gains far more than they err.
+_SINGLE_PRECISION = 1e-3
 # Products with J per point after which rows of H are taken to be crawling.
-_PATIENCE = 4
+_PATIENCE = 2
 # CG steps that cost about as much as a step by factorisation.
 _CG_PATIENCE = 60
 # Largest n at which a handful of n × n factorisations, or the few dozen of an interior-point method, are worth their while.
@@ -33,30 +39,62 @@ def auto(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Itera
     """Quasi-Newton to the basin of the optimum (or an interior-point method, when it crawls); then Newton, compressed."""
     n, factors = problem.n, problem.operator.can_factor
     budget = problem.n_products + _PATIENCE * n if factors and n <= _INTERIOR_POINT_SIZE else math.inf
+    problem.use_single_precision()
+    iterate = yield from _warm_up(problem, H, rng)
+    # A start in the basin was polished before: widening would only throw it out again.
+    polished = iterate.defect < _NEWTON_BASIN
     while True:
-        steps = 0
-        for iterate in quasi_newton(problem, H, rng):
-            yield iterate
-            if iterate.stationarity < _NEWTON_BASIN or problem.n_products > budget:
-                break
-            steps += 1
-        compressed = compress(iterate, rng)
-        all_used = compressed.shape[1] == H.shape[1] < _largest_rank(n)
-        # A start in the basin was polished before: widening would only throw it out again.
-        if not all_used or steps == 0 or problem.n_products > budget:
+        iterate = yield from _approach(problem, iterate, rng, budget)
+        crawls = iterate.defect >= _NEWTON_BASIN and problem.n_products > budget
+        compressed = drop_columns(iterate.H, _COMPRESSION * iterate.stationarity, rng)
+        all_used = compressed.shape[1] == iterate.H.shape[1] < _largest_rank(n)
+        if polished or crawls or not all_used:
             break
-        H = widen(iterate.H, rng)
-    if problem.n_products > budget and iterate.stationarity >= _NEWTON_BASIN:
-        H = iterate.H
-        for iterate in interior_point(problem, H, rng):
-            yield iterate
-            H = iterate.H
-        yield from dense_newton(problem, H, rng)
+        iterate = problem.evaluate(widen(iterate.H, rng))
+    if crawls:
+        iterate = yield from _last_of(interior_point(problem, iterate.H, rng), iterate)
+        yield from dense_newton(problem, iterate, rng)
         return
     dense = factors and n <= _DENSE_NEWTON_SIZE
-    H, conditioned = yield from newton(problem, compressed, rng, _CG_PATIENCE if dense else None)
+    iterate = problem.evaluate(compressed)
+    yield iterate
+    iterate, conditioned = yield from newton(problem, iterate, rng, _CG_PATIENCE if dense else None)
     if dense and not conditioned:
-        yield from dense_newton(problem, H, rng)
+        yield from dense_newton(problem, iterate, rng)
+
+
+def _warm_up(problem: Problem, H: Array, rng: np.random.Generator) -> Generator[Iterate, None, Iterate]:
+    r"""From a random start, a few steps :math:`h_i \leftarrow p_i/\lVert p_i\rVert`, each for a product and no more."""
+    for _ in range(_WARM_UP):
+        iterate = problem.evaluate(H)
+        if iterate.defect < _RANDOM:
+            return iterate
+        yield iterate
+        H = normalize_rows(iterate.P, rng)
+    return problem.evaluate(H)
+
+
+def _approach(
+    problem: Problem, iterate: Iterate, rng: np.random.Generator, budget: float
+) -> Generator[Iterate, None, Iterate]:
+    """Quasi-Newton until the basin is reached or the budget spent, in single precision as long as that will do."""
+    reached = iterate
+    for reached in itertools.chain([iterate], quasi_newton(problem, iterate, rng)):
+        yield reached
+        if reached.defect < _SINGLE_PRECISION:
+            problem.use_double_precision()
+        if reached.defect < _NEWTON_BASIN or problem.n_products > budget:
+            break
+    problem.use_double_precision()
+    return reached
+
+
+def _last_of(iterates: Iterator[Iterate], start: Iterate) -> Generator[Iterate, None, Iterate]:
+    """Pass the iterates on, and return the last one (the start, if there are none)."""
+    last = start
+    for last in iterates:
+        yield last
+    return last
 
 
 def _largest_rank(n: int) -> int:
@@ -69,11 +107,3 @@ def widen(H: Array, rng: np.random.Generator) -> Array:
     n, r = H.shape
     more = min(2 * r, _largest_rank(n)) - r
     return normalize_rows(np.hstack([H, _PERTURBATION * rng.standard_normal((n, more))]), rng)
-
-
-def compress(iterate: Iterate, rng: np.random.Generator) -> Array:
-    """Rotate H to its principal axes and drop the columns that no row uses, as far as the accuracy of H tells."""
-    _, V = np.linalg.eigh(iterate.H.T @ iterate.H)
-    H = iterate.H @ V[:, ::-1]
-    used = np.abs(H).max(axis=0) > _COMPRESSION * iterate.stationarity
-    return normalize_rows(H[:, used], rng) if used.any() else H

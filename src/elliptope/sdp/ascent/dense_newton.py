@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ...operators.base import Array
-from ..problem import Iterate, Problem, row_dots
+from ..problem import Iterate, Problem, inner, row_dots
 from .linalg import cholesky, inverse_from_cholesky
 from .line_search import line_search, polish_step
 
@@ -26,19 +26,17 @@ _SMALLEST_REGULARIZATION = 1e-12
 _MAX_ITERATIONS = 200
 
 
-def dense_newton(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Iterate]:
+def dense_newton(problem: Problem, iterate: Iterate, rng: np.random.Generator) -> Iterator[Iterate]:
     r"""Levenberg–Marquardt: :math:`A = L + \mu \operatorname{Diag}(v)` with the pulls v and the smallest μ that pays.
 
     μ falls with every full step, so that convergence is superlinear, and rises until A is positive definite, so that every
     direction ascends. Indefinite J is no obstacle.
     """
     J = problem.hollow_matrix()
-    iterate = problem.evaluate(H)
-    yield iterate
     mu = min(_FIRST_REGULARIZATION, max(iterate.stationarity, _SMALLEST_REGULARIZATION))
     for _ in range(_MAX_ITERATIONS):
         D, used = _direction(J, iterate, mu)
-        slope = -2 * float(np.vdot(iterate.residual, D))
+        slope = -2 * inner(iterate.residual, D)
         found = line_search(problem, iterate, D, slope, rng)
         if found is not None:
             step, iterate = found
@@ -57,7 +55,7 @@ def dense_newton(problem: Problem, H: Array, rng: np.random.Generator) -> Iterat
 
 def _direction(J: Array, iterate: Iterate, mu: float) -> tuple[Array, float]:
     """The regularised Newton step, and the μ that made A positive definite."""
-    H, root = iterate.H, 1 / np.sqrt(np.maximum(iterate.pull, np.finfo(float).tiny))
+    H, root = iterate.H, np.sqrt(iterate.inverse_metric)
     scaled = J * -root[:, None]
     scaled *= root
     slack = iterate.slack * root**2

@@ -25,7 +25,7 @@ _GAP = 1e-9
 _MAX_ITERATIONS = 60
 # Part of the way to the boundary that a step may go.
 _STEP = 0.97
-_STEP_LANCZOS = 20
+_STEP_LANCZOS = 10
 _START = 1.1
 
 

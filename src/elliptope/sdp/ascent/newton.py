@@ -7,59 +7,59 @@ from collections.abc import Generator
 import numpy as np
 
 from ...operators.base import Array
-from ..problem import Iterate, Problem
+from ..problem import Iterate, Problem, inner
 from .line_search import line_search, polish_step, project
 
 _MAX_CG = 500
-# Forcing term: the linear system is solved to min(this, stationarity), which keeps quadratic convergence.
+# Forcing term: the linear system is solved to min(this, defect), which keeps quadratic convergence.
 _FORCING = 0.1
 
 
 def newton(
-    problem: Problem, H: Array, rng: np.random.Generator, max_cg: int | None = None
-) -> Generator[Iterate, None, tuple[Array, bool]]:
+    problem: Problem, iterate: Iterate, rng: np.random.Generator, max_cg: int | None = None
+) -> Generator[Iterate, None, tuple[Iterate, bool]]:
     r"""Newton's method for LH = 0, each step by preconditioned conjugate gradients.
 
     The Riemannian Hessian along a tangent D is :math:`\operatorname{proj}_H(LD)`, one product with J per CG step; the
     preconditioner is the diagonal of pulls. CG stops early at negative curvature, and a line search keeps the ascent. Ends
     when rounding allows no further progress; with ``max_cg``, also when that many CG steps do not solve the system. Returns
-    the last H and whether its system was solved.
+    the last iterate and whether its system was solved.
     """
-    iterate = problem.evaluate(H)
-    yield iterate
     while True:
         D, solved = _direction(problem, iterate, max_cg or _MAX_CG)
-        slope = -2 * float(np.vdot(iterate.residual, D))
+        slope = -2 * inner(iterate.residual, D)
         found = line_search(problem, iterate, D, slope, rng)
         new = found[1] if found is not None else polish_step(problem, iterate, D, rng)
         if new is None:
-            return iterate.H, solved
+            return iterate, solved
         iterate = new
         yield iterate
         if max_cg is not None and not solved:
-            return iterate.H, False
+            return iterate, False
 
 
 def _direction(problem: Problem, iterate: Iterate, max_cg: int) -> tuple[Array, bool]:
     """Solve proj(L D) = -LH by preconditioned CG, to an accuracy that grows as the residual falls; and whether it did."""
     H, slack = iterate.H, iterate.slack[:, None]
-    inverse_metric = 1 / np.maximum(iterate.pull, np.finfo(float).tiny)[:, None]
+    inverse_metric = iterate.inverse_metric[:, None]
     D = np.zeros_like(H)
-    r = iterate.residual.copy()
+    r = iterate.residual.copy(order="K")
     z = project(inverse_metric * r, H)
     p = -z
-    rz = float(np.vdot(r, z))
-    target = rz * min(_FORCING, iterate.stationarity) ** 2
+    rz = inner(r, z)
+    # Quadratic convergence, but no further than where the solve will stop.
+    defect = max(iterate.defect, np.finfo(float).tiny)
+    target = rz * min(_FORCING, max(defect, problem.goal / defect)) ** 2
     for step in range(max_cg):
         Lp = project(slack * p - problem.product(p), H)
-        curvature = float(np.vdot(p, Lp))
+        curvature = inner(p, Lp)
         if curvature <= 0:
             return (p if step == 0 else D), True
         a = rz / curvature
         D += a * p
         r += a * Lp
         z = project(inverse_metric * r, H)
-        rz, previous = float(np.vdot(r, z)), rz
+        rz, previous = inner(r, z), rz
         if rz <= target:
             return D, True
         p *= rz / previous

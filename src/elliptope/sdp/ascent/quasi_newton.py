@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,40 +10,39 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...operators.base import Array
-from ..problem import Iterate, Problem
+from ..problem import Iterate, Problem, inner, row_dots, vector
 from .line_search import line_search, project
 
-_MEMORY = 8
+# More pairs cost time at every step and save few products.
+_MEMORY = 4
 # A curvature pair is kept only if its vectors are not almost orthogonal.
 _CURVATURE = 1e-8
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """Step and change of gradient, with their inner product."""
+    """Step and change of gradient, as vectors, with their inner product."""
 
     step: Array
     change: Array
     product: float
 
 
-def quasi_newton(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Iterate]:
+def quasi_newton(problem: Problem, iterate: Iterate, rng: np.random.Generator) -> Iterator[Iterate]:
     r"""L-BFGS with the metric of the pulls :math:`v_i = \lVert\sum_{j\ne i} J_{ij} h_j\rVert`.
 
     The initial inverse Hessian is :math:`\operatorname{Diag}(1/v)` (times the usual scalar): at an optimum v is diag(L), so
     that rows that are held weakly, such as outliers, move as readily as the others. Works for any symmetric J; ends when no
     step increases the objective beyond rounding.
     """
-    iterate = problem.evaluate(H)
-    yield iterate
     pairs: deque[_Pair] = deque(maxlen=_MEMORY)
     while True:
         D = _direction(iterate, pairs)
-        slope = -2 * np.vdot(iterate.residual, D)
+        slope = -2 * inner(iterate.residual, D)
         if not slope > 0:  # the memory has gone stale
             pairs.clear()
             D = _direction(iterate, pairs)
-            slope = -2 * np.vdot(iterate.residual, D)
+            slope = -2 * inner(iterate.residual, D)
         found = line_search(problem, iterate, D, slope, rng)
         if found is None:
             if not pairs:
@@ -57,24 +57,25 @@ def quasi_newton(problem: Problem, H: Array, rng: np.random.Generator) -> Iterat
 
 def _direction(iterate: Iterate, pairs: deque[_Pair]) -> Array:
     """The two-loop recursion, applied to the descent residual LH."""
-    q = iterate.residual.copy()
-    inverse_metric = 1 / np.maximum(iterate.pull, np.finfo(float).tiny)[:, None]
+    Q = iterate.residual.copy(order="F")
+    q = vector(Q)
     weights = []
     for pair in reversed(pairs):
-        a = np.vdot(pair.step, q) / pair.product
+        a = float(pair.step @ q) / pair.product
         q -= a * pair.change
         weights.append(a)
-    q *= inverse_metric
+    Q *= iterate.inverse_metric[:, None]
     if pairs:
         last = pairs[-1]
-        q *= last.product / np.vdot(last.change, inverse_metric * last.change)
+        change = last.change.reshape(Q.shape, order="F")
+        q *= last.product / float(row_dots(change, change) @ iterate.inverse_metric)
     for pair, a in zip(pairs, reversed(weights), strict=True):
-        q += (a - np.vdot(pair.change, q) / pair.product) * pair.step
-    return -project(q, iterate.H)
+        q += (a - float(pair.change @ q) / pair.product) * pair.step
+    return -project(Q, iterate.H)
 
 
 def _remember(pairs: deque[_Pair], old: Iterate, new: Iterate, step: Array) -> None:
-    change = new.residual - project(old.residual, new.H)
-    product = float(np.vdot(step, change))
-    if product > _CURVATURE * np.sqrt(np.vdot(step, step) * np.vdot(change, change)):
-        pairs.append(_Pair(step, change, product))
+    s, y = vector(step), vector(new.residual - project(old.residual, new.H))
+    product = float(s @ y)
+    if product > _CURVATURE * math.sqrt(float(s @ s) * float(y @ y)):
+        pairs.append(_Pair(s, y, product))

@@ -1,0 +1,90 @@
+"""The cases of the benchmarks: data sets, their bandwidths, and the cost matrix that every solver gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import zscore
+from sklearn import datasets
+
+from elliptope.datasets import two_moons
+from elliptope.kernels import Gaussian
+from elliptope.operators import DenseOperator, kernel_matrix
+from elliptope.sdp.problem import Problem
+
+Array = np.ndarray
+
+
+def wine() -> Array:
+    return zscore(datasets.load_wine().data, ddof=1)
+
+
+def iris() -> Array:
+    """Unique rows: the same flower twice would be one point of double weight."""
+    return zscore(np.unique(datasets.load_iris().data, axis=0), ddof=1)
+
+
+def cancer() -> Array:
+    return zscore(datasets.load_breast_cancer().data, ddof=1)
+
+
+def digits() -> Array:
+    """The first 600 images, pixels in [0, 1]; not standardised, because some pixels are constant."""
+    return datasets.load_digits().data[:600] / 16
+
+
+def moons() -> Array:
+    return two_moons(random_state=0)[0]
+
+
+DATASETS: dict[str, tuple[Callable[[], Array], tuple[float, ...]]] = {
+    "wine": (wine, (0.5, 0.55, 0.6, 0.7, 1.0, 1.5, 2.0, 3.0, 6.0, 10.0)),
+    "iris": (iris, (0.15, 0.3, 0.6, 1.5)),
+    "cancer": (cancer, (1.0, 2.0, 4.0, 8.0)),
+    "digits": (digits, (0.6, 1.0, 1.5, 3.0)),
+    "moons": (moons, (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A data set at one bandwidth."""
+
+    dataset: str
+    sigma: float
+
+    @property
+    def name(self) -> str:
+        return f"{self.dataset}:{self.sigma:g}"
+
+    def data(self) -> Array:
+        """X, shape (n, p)."""
+        return DATASETS[self.dataset][0]()
+
+
+ALL_CASES = [Case(dataset, sigma) for dataset, (_, sigmas) in DATASETS.items() for sigma in sigmas]
+
+
+def select(names: list[str] | None) -> list[Case]:
+    """Cases by data set (``wine``) or one by one (``wine:0.7``); all of them by default."""
+    if not names:
+        return ALL_CASES
+    chosen = []
+    for name in names:
+        found = [case for case in ALL_CASES if name in (case.dataset, case.name)]
+        if not found:
+            known = ", ".join([*DATASETS, *(case.name for case in ALL_CASES)])
+            raise ValueError(f"--cases takes any of {known}; got {name!r}.")
+        chosen += [case for case in found if case not in chosen]
+    return chosen
+
+
+def cost_matrix(X: Array, sigma: float) -> Array:
+    r"""J = Diag(√d) Abar Diag(√d) with d = diag(Abar), as a plain symmetric array, (n, n)."""
+    operator = DenseOperator(kernel_matrix(Gaussian(sigma), X))
+    operator.set_row_scale(np.sqrt(operator.abar_diagonal()))
+    J = Problem(operator).hollow_matrix()
+    np.fill_diagonal(J, operator.diagonal())
+    return J
