@@ -102,7 +102,7 @@ class TestParameters:
     @both
     @pytest.mark.parametrize("value", [0, -1, 1.5, "2", True])
     def test_n_components(self, Estimator, value):
-        with pytest.raises(ValueError, match=f"`n_components` must be an integer of at least 1.*got {value!r}"):
+        with pytest.raises(ValueError, match=f"`n_components` must be .*an integer of at least 1.*got {value!r}"):
             Estimator(n_components=value).fit(X)
 
     @both

@@ -88,7 +88,9 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _extend(self, X: Array, kernel: Kernel, operator: DenseOperator, F: Array) -> Extension:
         diagonal = operator.kernel_diagonal()
-        return Extension(kernel, X[self._support], operator.w, operator.m, operator.M, diagonal, F)
+        # A precomputed kernel has no use for training points, and would keep a second n × n array.
+        points = np.empty((operator.n, 0)) if self.kernel == "precomputed" else X[self._support]
+        return Extension(kernel, points, operator.w, operator.m, operator.M, diagonal, F)
 
     def _finish(self, Xi: Array) -> Array:
         """Truncate (or pad with the zero eigenvectors) to ``n_components_`` columns; then rows to the sphere if asked."""
@@ -120,7 +122,7 @@ def check_sample_weight(sample_weight: Array | None, n: int) -> Array:
         raise ValueError(f"`sample_weight` must have shape ({n},), got {w.shape}.")
     bad = np.flatnonzero(~((w >= 0) & np.isfinite(w)))
     if len(bad):
-        raise ValueError(f"`sample_weight` must be non-negative and finite, got {w[bad[0]]!r} at row {bad[0]}.")
+        raise ValueError(f"`sample_weight` must be non-negative and finite, got {float(w[bad[0]])!r} at row {bad[0]}.")
     return w
 
 
@@ -141,9 +143,9 @@ def check_kernel_matrix(K: Array, message: str = "`X` must be {} for kernel='pre
     asymmetry = float(np.abs(K - K.T).max())
     if asymmetry > _KERNEL_ROUNDING * size:
         raise ValueError(f"{message.format('symmetric')}, got max|K - K.T| = {asymmetry:.3g}.")
-    if K.min() < 0:
+    if K.min() < -_KERNEL_ROUNDING * size:
         raise ValueError(f"{message.format('non-negative')}, got a minimum of {K.min():.6g}.")
-    K = 0.5 * (K + K.T)
+    K = np.maximum(0.5 * (K + K.T), 0.0)
     shifted = K.copy()
     shifted[np.diag_indices_from(shifted)] += len(K) * _KERNEL_ROUNDING * size
     if dpotrf(shifted, overwrite_a=1)[1] != 0:
@@ -157,9 +159,9 @@ def check_choice(name: str, value: Any, allowed: tuple) -> None:
         raise ValueError(f"`{name}` must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
 
 
-def check_integer(name: str, value: Any, low: int) -> int:
+def check_integer(name: str, value: Any, low: int, otherwise: str = "") -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
-        raise ValueError(f"`{name}` must be an integer of at least {low}, got {value!r}.")
+        raise ValueError(f"`{name}` must be {otherwise}an integer of at least {low}, got {value!r}.")
     return int(value)
 
 

@@ -89,5 +89,5 @@ def _check(d: Array, n: int) -> Array:
         raise ValueError(f"`diagonal` must have one entry per row, shape ({n},), got shape {d.shape}.")
     bad = np.flatnonzero(~((d > 0) & np.isfinite(d)))
     if len(bad):
-        raise ValueError(f"`diagonal` must be positive and finite, got {d[bad[0]]!r} at row {bad[0]}.")
+        raise ValueError(f"`diagonal` must be positive and finite, got {float(d[bad[0]])!r} at row {bad[0]}.")
     return d

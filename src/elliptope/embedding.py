@@ -185,14 +185,14 @@ class SDPEmbedding(CallbackSupportMixin, KernelEmbedding):
 
     def _check_parameters(self) -> None:
         if self.n_components is not None:
-            check_integer("n_components", self.n_components, 1)
+            check_integer("n_components", self.n_components, 1, "None or ")
         check_choice("operator", self.operator, ("auto", "dense"))
         check_choice("solver", self.solver, ("auto", "power"))
         check_integer("n_neighbors", self.n_neighbors, 1)
         check_integer("max_iter", self.max_iter, 1)
         check_real("tol", self.tol, 0.0, strict=True)
         if self.rank != "auto":
-            check_integer("rank", self.rank, 1)
+            check_integer("rank", self.rank, 1, "'auto' or ")
 
     def _solve(self, J: DenseOperator, d: Array) -> Solution:
         if not d.any():

@@ -137,5 +137,5 @@ def _check_diagonal(diagonal: Array | None, n: int) -> Array:
     if d.shape != (n,):
         raise ValueError(f"`diagonal` must have shape ({n},), got {d.shape}.")
     if not ((d > 0) & np.isfinite(d)).all():
-        raise ValueError(f"`diagonal` must be positive and finite, got a minimum of {d.min()!r}.")
+        raise ValueError(f"`diagonal` must be positive and finite, got a minimum of {float(d.min())!r}.")
     return d

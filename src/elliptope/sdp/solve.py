@@ -52,11 +52,13 @@ class Progress:
     relative_gap: float
     defect: float
     rank: int
+    certified: bool
 
     def __str__(self) -> str:
+        relation = "≤" if self.certified else "≈"
         return (
             f"iteration {self.iteration:5d}  products {self.n_products:6d}  objective {self.objective:.10g}  "
-            f"bound {self.bound:.10g}  gap {self.relative_gap:.1e}  defect {self.defect:.1e}  rank {self.rank}"
+            f"bound {relation} {self.bound:.10g}  gap {self.relative_gap:.1e}  defect {self.defect:.1e}  rank {self.rank}"
         )
 
 
@@ -209,7 +211,7 @@ class _Loop:
             converged = stalled or self.polish or self._last.defect <= _CONVERGED * self.tol
             effort = "estimate" if converged else "attempt"
             certificate, direction = certify(self.problem, self._last, self.rng, self.tol, effort)
-            self.bound = certificate.upper_bound
+            self.bound = min(self.bound, certificate.upper_bound)
             if certificate.relative_gap <= self.tol and certificate.grade != "estimate":
                 needed = self._needed_stationarity(certificate)
                 if certificate.stationarity <= needed:
@@ -262,7 +264,7 @@ class _Loop:
         if self.callback is not None and self.callback(progress):
             self.stop = "interrupted"
 
-    def _progress(self, iterate: Iterate, iteration: int) -> Progress:
+    def _progress(self, iterate: Iterate, iteration: int, certified: bool = False) -> Progress:
         bound, gain = max(self.bound, iterate.objective), iterate.gain
         return Progress(
             iteration,
@@ -272,6 +274,7 @@ class _Loop:
             (bound - iterate.objective) / gain if gain > 0 else math.inf,
             iterate.defect,
             iterate.H.shape[1],
+            certified,
         )
 
     def _escape(self, direction: Array | None) -> Array | None:
@@ -290,7 +293,7 @@ class _Loop:
 
     def _solution(self, certificate: Certificate) -> Solution:
         self.bound = certificate.upper_bound
-        self.history.append(self._progress(self._last, len(self.history)))
+        self.history.append(self._progress(self._last, len(self.history), certified=True))
         status, message = self._verdict(certificate)
         return Solution(
             factor=self._last.H,
