@@ -1,0 +1,218 @@
+"""Ascent methods: every one of them climbs, and all reach the same summit."""
+
+import itertools
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from common import MOONS, WINE
+from elliptope import SDPEmbedding
+from elliptope.kernels import Gaussian
+from elliptope.operators import DenseOperator, as_operator, dense, kernel_matrix
+from elliptope.sdp import solve
+from elliptope.sdp.ascent import METHODS
+from elliptope.sdp.ascent.dense_newton import dense_newton
+from elliptope.sdp.ascent.interior_point import interior_point
+from elliptope.sdp.ascent.newton import newton
+from elliptope.sdp.ascent.quasi_newton import quasi_newton
+from elliptope.sdp.problem import Problem, random_start
+
+
+def operator(X, sigma):
+    J = DenseOperator(kernel_matrix(Gaussian(sigma), X))
+    J.set_row_scale(np.sqrt(J.abar_diagonal()))
+    return J
+
+
+def indefinite(n=60):
+    G = np.random.default_rng(0).standard_normal((n, n))
+    return G + G.T
+
+
+COSTS = {
+    "wine 3": lambda: operator(WINE, 3.0),
+    "wine 1.5": lambda: operator(WINE, 1.5),
+    "moons 0.5": lambda: operator(MOONS, 0.5),
+    "indefinite": indefinite,
+}
+
+# Phases of "auto", each able to reach the optimum by itself from a start of the given rank.
+PHASES = {
+    "quasi-Newton": lambda p, H, rng: quasi_newton(p, p.evaluate(H), rng),
+    "interior point": interior_point,
+}
+
+
+@pytest.fixture(params=COSTS)
+def cost(request):
+    return COSTS[request.param]()
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_phases_reach_the_optimum(cost, phase):
+    reference = solve(cost, rng=1, tol=1e-8)
+    problem = Problem(as_operator(cost))
+    rng = np.random.default_rng(0)
+    best = 0.0
+    for k, iterate in enumerate(PHASES[phase](problem, random_start(problem.n, 16, rng), rng)):
+        best = max(best, iterate.objective)
+        np.testing.assert_allclose(np.linalg.norm(iterate.H, axis=1), 1.0, rtol=1e-12)
+        if iterate.defect < 1e-7 or k > 1500:
+            break
+    gain = reference.certificate.gain
+    assert reference.certificate.objective - best < 1e-6 * gain
+    assert best <= reference.certificate.upper_bound + 1e-12 * gain
+
+
+
+
+@pytest.mark.parametrize("polish", [newton, dense_newton])
+@pytest.mark.parametrize("sigma", [1.5, 3.0])
+def test_newton_methods_converge_quadratically(polish, sigma):
+    J = operator(WINE, sigma)
+    rough = solve(J, rng=0, tol=1e-3)
+    problem = Problem(J)
+    start = problem.evaluate(rough.factor)
+    defects = [start.defect]
+    for _, iterate in zip(range(12), polish(problem, start, np.random.default_rng(0)), strict=False):
+        defects.append(iterate.defect)
+    assert min(defects) < 1e-9
+    # Once below 1e-3, every step squares the defect up to a factor, until rounding ends it.
+    tail = [d for d in defects if 1e-11 < d < 1e-3]
+    assert all(after < 50 * before**1.5 for before, after in itertools.pairwise(tail))
+
+
+def test_interior_point_does_not_mind_the_conditioning():
+    """Wine at σ = 0.6: first-order methods take thousands of products, this one a few dozen steps."""
+    problem = Problem(operator(WINE, 0.6))
+    rng = np.random.default_rng(0)
+    steps = list(interior_point(problem, random_start(problem.n, 5, rng), rng))
+    assert len(steps) < 40
+    reference = solve(operator(WINE, 0.6), rng=3, tol=1e-8)
+    assert reference.certificate.objective - steps[-1].objective < 1e-5 * reference.certificate.gain
+
+
+def test_power_is_the_papers_algorithm():
+    J = operator(WINE, 6.0)
+    H = random_start(J.n, 4, np.random.default_rng(0))
+    iterates = METHODS["power"](Problem(J), H, np.random.default_rng(0))
+    matrix = J @ np.eye(J.n)
+    for _, iterate in zip(range(5), iterates, strict=False):
+        np.testing.assert_allclose(iterate.H, H, atol=1e-12)
+        H = matrix @ H
+        H /= np.linalg.norm(H, axis=1, keepdims=True)
+
+
+class TestPrecision:
+    """Single precision for early products only; the last steps and the proof are in double precision."""
+
+    @pytest.fixture
+    def always_single(self, monkeypatch):
+        monkeypatch.setattr(dense, "_SINGLE_SIZE", 1)
+
+    def test_products_to_single_precision(self, always_single):
+        J = operator(MOONS, 0.5)
+        V = np.random.default_rng(0).standard_normal((J.n, 3))
+        exact, single = J.hollow_matmat(V), J.single().hollow_matmat(V)
+        error = np.abs(single - exact).max() / np.abs(exact).max()
+        assert 1e-9 < error < 1e-5
+        assert single.dtype == np.float64
+
+    def test_small_operators_have_none(self):
+        assert operator(MOONS, 0.5).single() is None
+
+    def test_optimum_and_proof_are_in_double_precision(self, always_single):
+        with_single = SDPEmbedding(bandwidth=0.5, random_state=0).fit(MOONS)
+        assert with_single.certificate_.grade == "proved"
+        assert with_single.certificate_.stationarity < 1e-8
+        dense._SINGLE_SIZE = 10**9
+        without = SDPEmbedding(bandwidth=0.5, random_state=0).fit(MOONS)
+        B, reference = (e.embedding_ @ e.embedding_.T for e in (with_single, without))
+        np.testing.assert_allclose(B, reference, atol=1e-6 * reference.max())
+
+    def test_products_switch_to_double_before_newton(self, always_single):
+        """The copy in single precision is given up as soon as the defect is small."""
+        problem = Problem(operator(MOONS, 0.5))
+        rng = np.random.default_rng(0)
+        seen = []
+        for iterate in METHODS["auto"](problem, random_start(problem.n, 5, rng), rng):
+            seen.append((iterate.defect, problem._single is not None))
+            if iterate.defect < 1e-9:
+                break
+        assert seen[0][1]
+        assert not any(single for defect, single in seen if defect < 1e-4)
+
+    def test_interrupted_in_single_precision_is_certified_in_double(self, always_single):
+        solution = solve(operator(MOONS, 0.5), rng=0, callback=lambda progress: progress.iteration == 3)
+        assert solution.status == "interrupted"
+        J = operator(MOONS, 0.5)
+        y = np.einsum("ij,ij->i", solution.factor, J @ solution.factor)
+        np.testing.assert_allclose(solution.dual, y, rtol=1e-12, atol=1e-14)
+
+
+class TestInterruption:
+    def interrupt(self, monkeypatch, after):
+        count = iter(range(10**6))
+        plain = DenseOperator.hollow_matmat
+
+        def product(self, V):
+            if next(count) == after:
+                raise KeyboardInterrupt
+            return plain(self, V)
+
+        monkeypatch.setattr(DenseOperator, "hollow_matmat", product)
+
+    @pytest.mark.parametrize("after", [2, 7, 15])
+    def test_ctrl_c_keeps_the_best_iterate(self, monkeypatch, after):
+        self.interrupt(monkeypatch, after)
+        est = SDPEmbedding(bandwidth=1.5, random_state=0)
+        with pytest.warns(ConvergenceWarning, match="interrupted"):
+            est.fit(WINE)
+        assert est.status_ == "interrupted"
+        assert np.isfinite(est.embedding_).all()
+        assert np.isfinite(est.transform(WINE[:3] + 0.1)).all()
+        full = SDPEmbedding(bandwidth=1.5, random_state=0).fit(WINE)
+        assert est.certificate_.objective <= full.certificate_.objective <= est.certificate_.upper_bound
+        assert est.certificate_.grade == "probabilistic"
+
+    def test_before_the_first_iterate_there_is_nothing_to_keep(self, monkeypatch):
+        self.interrupt(monkeypatch, 0)
+        with pytest.raises(KeyboardInterrupt):
+            SDPEmbedding(bandwidth=1.5, random_state=0).fit(WINE)
+
+
+class TestCallbacks:
+    callbacks = pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
+
+    class Recorder:
+        def __init__(self, stop_after=10**9):
+            self.seen, self.events, self.stop_after = [], [], stop_after
+
+        def setup(self, estimator, context):
+            self.events.append("setup")
+
+        def teardown(self, estimator, context):
+            self.events.append("teardown")
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context, *, metadata=None):
+            self.seen.append(metadata["progress"])
+            return len(self.seen) >= self.stop_after
+
+    def test_every_iteration_is_seen(self):
+        recorder = self.Recorder()
+        est = SDPEmbedding(bandwidth=3.0, random_state=0).set_callbacks(recorder).fit(WINE)
+        assert [p.iteration for p in recorder.seen] == list(range(1, est.n_iter_ + 1))
+        assert recorder.events == ["setup", "teardown"]
+        assert est.status_ == "optimal"
+
+    def test_a_callback_can_stop_the_fit(self):
+        recorder = self.Recorder(stop_after=4)
+        est = SDPEmbedding(bandwidth=3.0, random_state=0).set_callbacks(recorder)
+        with pytest.warns(ConvergenceWarning, match="interrupted"):
+            est.fit(WINE)
+        assert (est.status_, est.n_iter_) == ("interrupted", 4)
+        assert np.isfinite(est.transform(WINE)).all()
