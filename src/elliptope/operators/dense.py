@@ -15,8 +15,8 @@ from .base import Array, KernelOperator, Operator, ScaledOperator
 _TILE = 512
 # Up to here a copy is quicker than the loan of a triangle, and takes no memory to speak of.
 _SMALL = 1024
-# From here on a product waits for memory, and the copy in single precision pays for itself.
-_SINGLE_SIZE = 400000
+# From here on a product waits for memory, and is faster in single precision.
+_SINGLE_SIZE = 4000
 
 
 def _tiles(n: int) -> list[tuple[slice, slice]]:
@@ -75,7 +75,8 @@ class DenseStorage(ScaledOperator):
         if self.n <= _SMALL:
             T = K * -s[:, None]
             T *= s
-            T += Q @ Q.T
+            if Q.shape[1]:
+                T += Q @ Q.T
             np.fill_diagonal(T, -(c**2) * self.diagonal())
             yield T
             return
@@ -83,7 +84,8 @@ class DenseStorage(ScaledOperator):
             for rows, columns in _tiles(self.n):
                 T = K[columns, rows].T * -s[rows, None]  # read above the diagonal, write below
                 T *= s[columns]
-                T += Q[rows] @ Q[columns].T
+                if Q.shape[1]:
+                    T += Q[rows] @ Q[columns].T
                 _write_lower(T, K, rows, columns)
             np.fill_diagonal(K, -(c**2) * self.diagonal())
             yield K

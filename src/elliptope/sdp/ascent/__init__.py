@@ -12,8 +12,8 @@ import numpy as np
 
 from ...operators.base import Array
 from ..problem import Iterate, Problem
-from .auto import auto
 from .power import power
+from .schedule import auto
 
 Method = Callable[[Problem, Array, np.random.Generator], Iterator[Iterate]]
 

@@ -13,8 +13,10 @@ from ...operators.base import Array
 from ..problem import Iterate, Problem, inner, row_dots, vector
 from .line_search import line_search, project
 
-# More pairs cost time at every step and save few products.
+# More pairs cost time at every step and save a few products: worth it where a product is the larger cost.
 _MEMORY = 4
+_LARGE_MEMORY = 12
+_LARGE = 2000
 # A curvature pair is kept only if its vectors are not almost orthogonal.
 _CURVATURE = 1e-8
 
@@ -35,7 +37,7 @@ def quasi_newton(problem: Problem, iterate: Iterate, rng: np.random.Generator) -
     that rows that are held weakly, such as outliers, move as readily as the others. Works for any symmetric J; ends when no
     step increases the objective beyond rounding.
     """
-    pairs: deque[_Pair] = deque(maxlen=_MEMORY)
+    pairs: deque[_Pair] = deque(maxlen=_LARGE_MEMORY if problem.n >= _LARGE else _MEMORY)
     while True:
         D = _direction(iterate, pairs)
         slope = -2 * inner(iterate.residual, D)

@@ -22,8 +22,11 @@ _RANDOM = 0.3
 _NEWTON_BASIN = 1e-5
 # Defect above which products in single precision are exact enough: at 1e-3 a step still gains far more than they err.
 _SINGLE_PRECISION = 1e-3
-# Products with J per point after which rows of H are taken to be crawling.
-_PATIENCE = 2
+# Steps after which a slow approach goes on in single precision: before, the copy costs more than it saves.
+_SINGLE_AFTER = 20
+# Products with J after which rows of H are taken to be crawling: about what the interior-point method costs instead.
+_PATIENCE_PER_POINT = 2
+_PATIENCE_PER_PAIR = 1 / 80
 # CG steps that cost about as much as a step by factorisation.
 _CG_PATIENCE = 60
 # Largest n at which a handful of n × n factorisations, or the few dozen of an interior-point method, are worth their while.
@@ -38,8 +41,8 @@ _COMPRESSION = 10.0
 def auto(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Iterate]:
     """Quasi-Newton to the basin of the optimum (or an interior-point method, when it crawls); then Newton, compressed."""
     n, factors = problem.n, problem.operator.can_factor
-    budget = problem.n_products + _PATIENCE * n if factors and n <= _INTERIOR_POINT_SIZE else math.inf
-    problem.use_single_precision()
+    patience = max(_PATIENCE_PER_POINT * n, _PATIENCE_PER_PAIR * n**2)
+    budget = problem.n_products + patience if factors and n <= _INTERIOR_POINT_SIZE else math.inf
     iterate = yield from _warm_up(problem, H, rng)
     # A start in the basin was polished before: widening would only throw it out again.
     polished = iterate.defect < _NEWTON_BASIN
@@ -79,10 +82,12 @@ def _approach(
 ) -> Generator[Iterate, None, Iterate]:
     """Quasi-Newton until the basin is reached or the budget spent, in single precision as long as that will do."""
     reached = iterate
-    for reached in itertools.chain([iterate], quasi_newton(problem, iterate, rng)):
+    for count, reached in enumerate(itertools.chain([iterate], quasi_newton(problem, iterate, rng))):
         yield reached
         if reached.defect < _SINGLE_PRECISION:
             problem.use_double_precision()
+        elif count == _SINGLE_AFTER:
+            problem.use_single_precision()
         if reached.defect < _NEWTON_BASIN or problem.n_products > budget:
             break
     problem.use_double_precision()
