@@ -104,6 +104,16 @@ def test_power_is_the_papers_algorithm():
         H /= np.linalg.norm(H, axis=1, keepdims=True)
 
 
+def test_power_refuses_a_cost_that_is_not_psd():
+    with pytest.raises(ValueError, match="must be positive semi-definite for the power method"):
+        solve(indefinite(), method="power", rng=0)
+
+
+def test_too_few_iterations_are_not_called_degenerate():
+    solution = solve(operator(WINE, 1.5), method="power", polish=True, tol=1e-3, max_iter=60, rng=0)
+    assert solution.status == "max_iter"
+
+
 class TestPrecision:
     """Single precision for early products only; the last steps and the proof are in double precision."""
 
@@ -176,6 +186,14 @@ class TestInterruption:
         full = SDPEmbedding(bandwidth=1.5, random_state=0).fit(WINE)
         assert est.certificate_.objective <= full.certificate_.objective <= est.certificate_.upper_bound
         assert est.certificate_.grade == "probabilistic"
+
+    def test_the_best_iterate_is_kept_and_not_the_last(self):
+        """Steps of the warm-up may descend, here because rows that repel each other all jump at once."""
+        seen = []
+        repelling = np.eye(40) - np.ones((40, 40))
+        solution = solve(repelling, rng=0, callback=lambda p: seen.append(p.objective) or len(seen) == 4)
+        assert seen[-1] < max(seen)
+        assert solution.certificate.objective == pytest.approx(max(seen))
 
     def test_before_the_first_iterate_there_is_nothing_to_keep(self, monkeypatch):
         self.interrupt(monkeypatch, 0)

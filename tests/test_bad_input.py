@@ -121,9 +121,9 @@ class TestParameters:
         [
             ("operator", "csr", "one of 'auto', 'dense'"),
             ("solver", "newton", "one of 'auto', 'power'"),
-            ("tol", 0, "finite and greater than 0"),
-            ("tol", -1e-6, "finite and greater than 0"),
-            ("tol", np.nan, "finite and greater than 0"),
+            ("tol", 0, "positive and finite"),
+            ("tol", -1e-6, "positive and finite"),
+            ("tol", np.nan, "positive and finite"),
             ("max_iter", 0, "an integer of at least 1"),
             ("max_iter", 2.5, "an integer of at least 1"),
             ("rank", 0, "an integer of at least 1"),
@@ -137,7 +137,7 @@ class TestParameters:
 
     @pytest.mark.parametrize("value", [-1, np.nan, np.inf, "1"])
     def test_diffusion_time(self, value):
-        with pytest.raises(ValueError, match=f"`diffusion_time` must be finite and at least 0.*got {value!r}"):
+        with pytest.raises(ValueError, match=f"`diffusion_time` must be non-negative and finite, got {value!r}"):
             DiffusionMap(diffusion_time=value).fit(X)
 
 
@@ -151,8 +151,8 @@ class TestSampleWeight:
             (changed(np.ones(30), 4, value=np.inf), "non-negative and finite, got .*inf.* at row 4"),
             (np.zeros(30), "positive for at least 2 samples: the weight is zero for 30 of 30"),
             (changed(np.zeros(30), 4, value=1.0), "positive for at least 2 samples: the weight is zero for 29 of 30"),
-            (np.ones(29), r"have shape \(30,\), got \(29,\)"),
-            (np.ones((30, 1)), r"have shape \(30,\), got \(30, 1\)"),
+            (np.ones(29), r"have one entry per row, shape \(30,\), got shape \(29,\)"),
+            (np.ones((30, 1)), r"have one entry per row, shape \(30,\), got shape \(30, 1\)"),
         ],
         ids=["negative", "NaN", "inf", "all zero", "all but one zero", "too short", "2-D"],
     )

@@ -143,7 +143,7 @@ def test_objective_is_that_of_the_point():
     value = sum(J[i, j] * (H[i] @ H[j]) for i in range(12) for j in range(12))
     assert certificate.objective == pytest.approx(value, abs=ROUNDING * abs(J).sum())
     assert certificate.gain == pytest.approx(value - np.trace(J), abs=ROUNDING * abs(J).sum())
-    assert certificate.gap == certificate.upper_bound - certificate.objective
+    assert certificate.upper_bound - certificate.objective == pytest.approx(certificate.gap, rel=1e-10)
     assert certificate.relative_gap == certificate.gap / certificate.gain or certificate.gain <= 0
 
 
@@ -247,7 +247,7 @@ def test_every_weight_gives_a_bound(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("shift", [-1e3, 7.0, 1e4])
+@pytest.mark.parametrize("shift", [-1e3, 7.0, 1e4, 1e10])
 def test_relative_gap_does_not_see_the_diagonal(family, shift):
     rng = np.random.default_rng(4)
     n = 15

@@ -392,7 +392,7 @@ class TestAsOperator:
 
     @pytest.mark.parametrize("d", [np.ones(3), np.ones((2, 1)), 1.0])
     def test_diagonal_of_the_wrong_shape(self, d):
-        with pytest.raises(ValueError, match=r"`diagonal` must have shape \(2,\), got"):
+        with pytest.raises(ValueError, match=r"`diagonal` must have one entry per row, shape \(2,\), got"):
             as_operator(np.eye(2), d)
 
     def test_probing_needs_several_blocks(self):

@@ -194,7 +194,7 @@ class TestParameters:
             ({"start": np.ones(3)}, r"`start` must be a finite array of shape \(3, r\), got shape \(3,\)"),
             ({"start": np.ones((3, 0))}, r"`start` must be a finite array of shape \(3, r\)"),
             ({"start": np.full((3, 1), np.nan)}, r"`start` must be a finite array of shape \(3, r\)"),
-            ({"diagonal": [1.0, 1.0]}, r"`diagonal` must have shape \(3,\), got \(2,\)"),
+            ({"diagonal": [1.0, 1.0]}, r"`diagonal` must have one entry per row, shape \(3,\), got shape \(2,\)"),
             ({"diagonal": [1.0, 0.0, 1.0]}, "`diagonal` must be positive and finite"),
         ],
     )

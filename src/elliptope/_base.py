@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy.linalg.lapack import dpotrf
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._checks import check_choice, check_vector
 from .bandwidth import resolve_bandwidth
 from .extension import Extension
 from .kernels import BUILT_IN, Array, Kernel, Precomputed, make_kernel
@@ -60,7 +61,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Validated X, the kernel, and the operator on the points of positive weight."""
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         check_choice("normalize", self.normalize, (None, "unit"))
-        n_jobs = effective_n_jobs(self.n_jobs)
+        n_jobs = count_threads(self.n_jobs)
         w = check_sample_weight(sample_weight, len(X))
         self._support = np.flatnonzero(w > 0)
         if len(self._support) < 2:
@@ -116,14 +117,16 @@ def check_sample_weight(sample_weight: Array | None, n: int) -> Array:
     if sample_weight is None:
         return np.ones(n)
     w = np.asarray(sample_weight, dtype=np.float64)
-    if w.ndim == 0:
-        w = np.full(n, float(w))
-    if w.shape != (n,):
-        raise ValueError(f"`sample_weight` must have shape ({n},), got {w.shape}.")
-    bad = np.flatnonzero(~((w >= 0) & np.isfinite(w)))
-    if len(bad):
-        raise ValueError(f"`sample_weight` must be non-negative and finite, got {float(w[bad[0]])!r} at row {bad[0]}.")
-    return w
+    return check_vector("sample_weight", np.full(n, float(w)) if w.ndim == 0 else w, n, zero=True)
+
+
+def count_threads(n_jobs: int | None) -> int:
+    """scikit-learn's convention: None is 1, -1 all cores, -2 all but one, and so on."""
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
+        raise ValueError(f"`n_jobs` must be None or an integer other than 0, got {n_jobs!r}.")
+    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
 
 
 def check_callable_kernel(kernel: Kernel, X: Array) -> None:
@@ -152,21 +155,3 @@ def check_kernel_matrix(K: Array, message: str = "`X` must be {} for kernel='pre
         smallest = float(np.linalg.eigvalsh(K)[0])
         raise ValueError(f"{message.format('positive semi-definite')}, got a smallest eigenvalue of {smallest:.6g}.")
     return K
-
-
-def check_choice(name: str, value: Any, allowed: tuple) -> None:
-    if not any(value is a or (isinstance(a, str) and isinstance(value, str) and value == a) for a in allowed):
-        raise ValueError(f"`{name}` must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
-
-
-def check_integer(name: str, value: Any, low: int, otherwise: str = "") -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
-        raise ValueError(f"`{name}` must be {otherwise}an integer of at least {low}, got {value!r}.")
-    return int(value)
-
-
-def check_real(name: str, value: Any, low: float, *, strict: bool) -> float:
-    good = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
-    if not good or value < low or (strict and value == low):
-        raise ValueError(f"`{name}` must be finite and {'greater than' if strict else 'at least'} {low}, got {value!r}.")
-    return float(value)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from numbers import Real
 
 import numpy as np
 from scipy.spatial.distance import pdist
 from sklearn.neighbors import NearestNeighbors
 
+from ._checks import check_positive
 from .kernels import Array
 
 # Neighbour whose distance sets the scale in the "knn" rule.
@@ -80,6 +80,4 @@ def resolve_bandwidth(bandwidth: float | str, X: Array) -> float:
             names = ", ".join(repr(name) for name in RULES)
             raise ValueError(f"`bandwidth` must be a positive number or one of {names}, got {bandwidth!r}.")
         return RULES[bandwidth](X)
-    if isinstance(bandwidth, bool) or not isinstance(bandwidth, Real) or not (0 < bandwidth < math.inf):
-        raise ValueError(f"`bandwidth` must be positive and finite, got {bandwidth!r}.")
-    return float(bandwidth)
+    return check_positive("bandwidth", bandwidth)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ._checks import check_vector
 from .extension import Attention, Diagonal
 from .kernels import Array, Kernel
 from .operators import KernelOperator
@@ -56,7 +57,7 @@ class CallableDiagonal:
     function: Callable[[Array], Array]
 
     def __call__(self, X: Array) -> Array:
-        return _check(self.function(X), len(X))
+        return check_vector("diagonal", self.function(X), len(X))
 
     def log_radius(self, attention: Attention) -> Array:
         return 0.5 * np.log(self(attention.X))
@@ -79,15 +80,5 @@ def resolve_diagonal(
     if callable(diagonal):
         rule = CallableDiagonal(diagonal)
         return rule(X[support]), rule
-    d = _check(diagonal, len(X))[support]
+    d = check_vector("diagonal", diagonal, len(X))[support]
     return d, NearestDiagonal(d)
-
-
-def _check(d: Array, n: int) -> Array:
-    d = np.asarray(d, dtype=np.float64)
-    if d.shape != (n,):
-        raise ValueError(f"`diagonal` must have one entry per row, shape ({n},), got shape {d.shape}.")
-    bad = np.flatnonzero(~((d > 0) & np.isfinite(d)))
-    if len(bad):
-        raise ValueError(f"`diagonal` must be positive and finite, got {float(d[bad[0]])!r} at row {bad[0]}.")
-    return d

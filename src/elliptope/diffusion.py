@@ -11,7 +11,8 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.exceptions import ConvergenceWarning
 
-from ._base import KernelEmbedding, check_integer, check_real, fix_signs
+from ._base import KernelEmbedding, fix_signs
+from ._checks import check_integer, check_non_negative
 from .kernels import Array
 from .operators import DenseOperator
 
@@ -69,7 +70,7 @@ class DiffusionMap(KernelEmbedding):
     def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> DiffusionMap:
         """Compute the leading eigenvectors on the rows of ``X``."""
         k = check_integer("n_components", self.n_components, 1)
-        t = check_real("diffusion_time", self.diffusion_time, 0.0, strict=False)
+        t = check_non_negative("diffusion_time", self.diffusion_time)
         X, kernel, A = self._prepare(X, sample_weight)
         if k > A.n - 1:
             raise ValueError(

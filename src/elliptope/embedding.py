@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -11,15 +10,15 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from ._base import KernelEmbedding, check_choice, check_integer, check_real, fix_signs
+from ._base import KernelEmbedding, fix_signs
+from ._checks import check_choice, check_integer, check_positive
 from ._progress import CallbackSupportMixin, progress_callback, with_callbacks
 from .diagonals import resolve_diagonal
 from .kernels import Array
 from .operators import DenseOperator
-from .sdp import Certificate, NullSpace, Solution, solve
+from .sdp import METHODS, Certificate, Solution, solve
+from .sdp.problem import SMALL_COLUMN
 
-# Largest part of the squared length of any row that a component may hold and still count as zero.
-_NEGLIGIBLE = 1e-7
 # 1 - m²/(k M) below this leaves fewer digits of the embedding than its extension must agree with.
 _SMALL_CONTRAST = 1e-6
 # Mass from other points, relative to a point's own, below which the kernel is the identity for this purpose.
@@ -50,8 +49,8 @@ class SDPEmbedding(CallbackSupportMixin, KernelEmbedding):
         callable kernel.
     diagonal : {"kernel", "constant"}, array or callable
         d. ``"kernel"``: :math:`d(x) = k(x,x)/m(x) - m(x)/M`, as in the paper. ``"constant"``: 1. An array holds d on the
-        training points; a new point takes the value of the training point it is most similar to. A callable maps
-        rows to d.
+        training points; a new point, and one of weight zero, takes the value of the training point of positive weight
+        that it is most similar to. A callable maps rows to d.
     normalize : {None, "unit"}
         ``"unit"``: rows, after truncation to ``n_components``, are projected to the unit sphere.
     n_neighbors : int
@@ -139,7 +138,7 @@ class SDPEmbedding(CallbackSupportMixin, KernelEmbedding):
         X, kernel, J = self._prepare(X, sample_weight)
         d, self._diagonal = resolve_diagonal(self.diagonal, X, self._support, kernel, J)
         J.set_row_scale(J.w * np.sqrt(d))
-        solution = self._solve(J, d)
+        solution = self._solve(J)
         Xi, self.eigenvalues_ = _eigenvectors(solution.factor, d, J.w)
         self.n_components_ = Xi.shape[1] if self.n_components is None else int(self.n_components)
         self.certificate_: Certificate = solution.certificate
@@ -187,16 +186,14 @@ class SDPEmbedding(CallbackSupportMixin, KernelEmbedding):
         if self.n_components is not None:
             check_integer("n_components", self.n_components, 1, "None or ")
         check_choice("operator", self.operator, ("auto", "dense"))
-        check_choice("solver", self.solver, ("auto", "power"))
+        check_choice("solver", self.solver, tuple(METHODS))
         check_integer("n_neighbors", self.n_neighbors, 1)
         check_integer("max_iter", self.max_iter, 1)
-        check_real("tol", self.tol, 0.0, strict=True)
+        check_positive("tol", self.tol)
         if self.rank != "auto":
             check_integer("rank", self.rank, 1, "'auto' or ")
 
-    def _solve(self, J: DenseOperator, d: Array) -> Solution:
-        if not d.any():
-            return _zero_solution(J.n)
+    def _solve(self, J: DenseOperator) -> Solution:
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         return solve(
             J,
@@ -231,27 +228,13 @@ def _eigenvectors(H: Array, d: Array, w: Array) -> tuple[Array, Array]:
 
     Components that no row needs, to the accuracy of the optimum, are dropped and the rows brought back to length.
     """
+    if not d.any():  # a constant kernel: B = 0 is all that the bound allows
+        return np.zeros((len(d), 1)), np.zeros(1)
     while True:
         _, S, Vt = np.linalg.svd(np.sqrt(w * d)[:, None] * H, full_matrices=False)
         H = H @ Vt.T
-        needed = (H**2).max(axis=0) > _NEGLIGIBLE
+        needed = np.abs(H).max(axis=0) > SMALL_COLUMN
         if needed.all():
             return fix_signs(np.sqrt(d)[:, None] * H), S**2
         H = H[:, needed]
         H /= np.linalg.norm(H, axis=1, keepdims=True)
-
-
-def _zero_solution(n: int) -> Solution:
-    """The kernel is constant, J = 0 and every B is optimal; B = 0 is the one without a preference."""
-    certificate = Certificate(
-        objective=0.0,
-        upper_bound=0.0,
-        grade="proved",
-        failure_probability=0.0,
-        min_eigenvalue=0.0,
-        stationarity=0.0,
-        gain=0.0,
-        weights="additive",
-        null_space=NullSpace(n, math.inf, 1, False),
-    )
-    return Solution(np.ones((n, 1)), np.zeros(n), certificate, "degenerate", "the cost is zero to rounding", 0, 0, [])

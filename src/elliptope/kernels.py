@@ -11,12 +11,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 from scipy.linalg.blas import dgemm
 from scipy.spatial.distance import cdist
 from scipy.special import gammaln, kve
+
+from ._checks import check_positive
 
 Array = np.ndarray
 
@@ -36,14 +37,14 @@ def squared_distances(X: Array, Y: Array, scale: float = 1.0) -> Array:
     r"""Squared Euclidean distances :math:`\lVert x_i - y_j \rVert^2`, shape (n, m), in float64.
 
     The expansion :math:`\lVert x\rVert^2 - 2 x\cdot y + \lVert y\rVert^2` is one matrix product, but cancels when points
-    are close together and far from the origin. It is used, after centring, only where its rounding error stays below
+    are close together and far from the origin. It is used, after centring, only where its rounding error is typically below
     1e-12 ``scale``²; elsewhere differences are formed directly. Offsets of 1e8 and float32 input are therefore harmless.
     """
     return _expanded(X, Y, scale)[0]
 
 
 def distances(X: Array, Y: Array, scale: float = 1.0) -> Array:
-    r"""Euclidean distances, shape (n, m), in float64, to 1e-12 ``scale``.
+    r"""Euclidean distances, shape (n, m), in float64, typically to 1e-12 ``scale``.
 
     The square root magnifies errors near zero: pairs that are too close for the expansion are formed directly.
     """
@@ -56,7 +57,7 @@ def distances(X: Array, Y: Array, scale: float = 1.0) -> Array:
 
 
 def _expanded(X: Array, Y: Array, scale: float) -> tuple[Array, float]:
-    """Squared distances, and a bound on their absolute error where the expansion made one."""
+    """Squared distances, and their typical absolute error where the expansion made one."""
     X = np.asarray(X, dtype=np.float64)
     Y = np.asarray(Y, dtype=np.float64)
     if X.shape[1] <= _DIRECT_DIMENSION:
@@ -103,11 +104,6 @@ class Kernel(ABC):
         return self.block(X, X if Y is None else Y)
 
 
-def _check_positive(name: str, value: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < math.inf:
-        raise ValueError(f"`{name}` must be positive and finite, got {value!r}.")
-
-
 @dataclass(frozen=True)
 class Gaussian(Kernel):
     r""":math:`k(x, y) = \exp(-\lVert x-y\rVert^2/\sigma^2)`; its functions are analytic."""
@@ -115,7 +111,7 @@ class Gaussian(Kernel):
     bandwidth: float
 
     def __post_init__(self) -> None:
-        _check_positive("bandwidth", self.bandwidth)
+        check_positive("bandwidth", self.bandwidth)
 
     def log_block(self, X: Array, Y: Array) -> Array:
         D = squared_distances(X, Y, self.bandwidth)
@@ -140,7 +136,7 @@ class Laplacian(Kernel):
     bandwidth: float
 
     def __post_init__(self) -> None:
-        _check_positive("bandwidth", self.bandwidth)
+        check_positive("bandwidth", self.bandwidth)
 
     def log_block(self, X: Array, Y: Array) -> Array:
         D = distances(X, Y, self.bandwidth)
@@ -167,8 +163,8 @@ class Matern(Kernel):
     nu: float = 1.5
 
     def __post_init__(self) -> None:
-        _check_positive("bandwidth", self.bandwidth)
-        _check_positive("nu", self.nu)
+        check_positive("bandwidth", self.bandwidth)
+        check_positive("nu", self.nu)
         if self.nu > _LARGEST_NU:
             raise ValueError(f"`nu` must be at most {_LARGEST_NU}, got {self.nu!r}; the limit is the Gaussian kernel.")
 

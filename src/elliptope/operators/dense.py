@@ -33,9 +33,13 @@ def kernel_matrix(kernel: Kernel, X: Array, n_jobs: int = 1) -> Array:
     def fill(tile: tuple[slice, slice]) -> None:
         rows, columns = tile
         T = kernel.block(X[rows], X[columns])
-        K[rows, columns] = T
-        if rows != columns:
+        if rows == columns:  # mirrored, so that K is symmetric to the last bit
+            T = np.tril(T, -1)
+            T += T.T
+            np.fill_diagonal(T, kernel.diagonal(X[rows]))
+        else:
             K[columns, rows] = T.T
+        K[rows, columns] = T
 
     with ThreadPoolExecutor(max_workers=n_jobs) as pool:
         for _ in pool.map(fill, _tiles(n)):  # consuming the iterator raises what a tile raised

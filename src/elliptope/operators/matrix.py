@@ -10,11 +10,14 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
+from .._checks import check_vector
 from .base import Array, Operator, ScaledOperator
 from .dense import DenseStorage
 
 # Asymmetry, relative to the largest entry, that is put down to rounding.
 _SYMMETRY = 1e-10
+# Sparse costs up to this size are made dense for the proof (3 GB); beyond, the certificate is probabilistic.
+_LARGEST_DENSE = 20_000
 
 
 class DenseMatrix(DenseStorage):
@@ -49,7 +52,7 @@ class SparseMatrix(ScaledOperator):
 
     @property
     def can_factor(self) -> bool:
-        return True
+        return self.n <= _LARGEST_DENSE
 
     @contextmanager
     def triangle(self, c: Array) -> Iterator[Array]:
@@ -71,6 +74,14 @@ class MatrixFree(Operator):
         self._C = C
         self._s = row_scale
         self._diagonal = row_scale**2 * self._diagonal_of_C()
+        self._check_symmetric()
+
+    def _check_symmetric(self) -> None:
+        """xᵀCy = yᵀCx for a random pair: an asymmetric C passes with probability zero."""
+        V = np.random.default_rng(0).standard_normal((self.n, 2))
+        G = V.T @ self._C.matmat(V)
+        if abs(G[0, 1] - G[1, 0]) > _SYMMETRY * self.n * np.abs(G).max():
+            raise ValueError(f"`cost` must be symmetric, got x'Cy = {G[0, 1]:.6g} and y'Cx = {G[1, 0]:.6g}.")
 
     def _diagonal_of_C(self) -> Array:
         if hasattr(self._C, "diagonal"):
@@ -103,7 +114,8 @@ def as_operator(cost: Any, diagonal: Array | None = None) -> Operator:
         raise ValueError(f"`cost` must be real, got dtype {cost.dtype}.")
     if len(cost.shape) != 2 or cost.shape[0] != cost.shape[1] or cost.shape[0] == 0:
         raise ValueError(f"`cost` must be a square symmetric matrix, got shape {cost.shape}.")
-    s = np.sqrt(_check_diagonal(diagonal, cost.shape[0]))
+    n = cost.shape[0]
+    s = np.ones(n) if diagonal is None else np.sqrt(check_vector("diagonal", diagonal, n))
     if isinstance(cost, LinearOperator):
         return MatrixFree(cost, s)
     if sparse.issparse(cost):
@@ -128,14 +140,3 @@ def _check_symmetric(C: Any) -> None:
     asymmetry, size = abs(C - C.T).max(), abs(C).max()
     if asymmetry > _SYMMETRY * size:
         raise ValueError(f"`cost` must be symmetric, got max|C - C.T| = {asymmetry:.3g} with max|C| = {size:.3g}.")
-
-
-def _check_diagonal(diagonal: Array | None, n: int) -> Array:
-    if diagonal is None:
-        return np.ones(n)
-    d = np.asarray(diagonal, dtype=np.float64)
-    if d.shape != (n,):
-        raise ValueError(f"`diagonal` must have shape ({n},), got {d.shape}.")
-    if not ((d > 0) & np.isfinite(d)).all():
-        raise ValueError(f"`diagonal` must be positive and finite, got a minimum of {float(d.min())!r}.")
-    return d

@@ -34,12 +34,13 @@ _SAFETY = 1.01
 _ESCALATION = 1.5
 _MAX_ATTEMPTS = 100
 _LANCZOS_STEPS = 200
+_SHORT_STEPS = 50
 _ESTIMATE_STEPS = 15
 _FAILURE_PROBABILITY = 1e-6
-# Ends of the spectrum that all Lanczos runs of one solve may look at: two ends, three weights, twenty certificates.
-_LANCZOS_RUNS = 120
-# Gains below this part of Σ|y| are rounding.
-_NO_GAIN = 1e-14
+# Ends of the spectrum that the Lanczos runs of one solve may look at: two ends, three weights, 21 certificates, and some.
+_LANCZOS_RUNS = 150
+# Defect and shift up to which the null space of L can be read off its factorisation.
+_READABLE = 1e-5
 # Weights this small beside the largest would only amplify rounding.
 _WEIGHT_FLOOR = 1e-12
 
@@ -52,6 +53,8 @@ class Certificate:
     ----------
     objective, upper_bound : float
         Value attained, and bound on what any feasible B attains.
+    gap : float
+        Their difference, computed without the diagonal of J, so that it is not lost in the rounding of two large numbers.
     grade : {"proved", "probabilistic", "estimate"}
         By a factorisation whose rounding errors are accounted for; by Lanczos from a random start, wrong with probability at
         most ``failure_probability``; or by a Ritz value alone, which errs on the optimistic side.
@@ -62,8 +65,8 @@ class Certificate:
     stationarity : float
         Largest row of LH relative to the pull of the other rows: how far rows are from where the extension puts them.
     gain : float
-        Objective less Tr J, the denominator of ``relative_gap``. Where that is rounding, J being diagonal, the sum of |y|
-        takes its place.
+        Objective less Tr J, the denominator of ``relative_gap``. Where J is diagonal there is none, and Σ|y| takes its
+        place.
     weights : {"slack", "multiplicative", "additive"}
         Along which weights the bound was taken.
     null_space : NullSpace or None
@@ -73,6 +76,7 @@ class Certificate:
 
     objective: float
     upper_bound: float
+    gap: float
     grade: str
     failure_probability: float
     min_eigenvalue: float
@@ -80,10 +84,6 @@ class Certificate:
     gain: float
     weights: str
     null_space: NullSpace | None = None
-
-    @property
-    def gap(self) -> float:
-        return self.upper_bound - self.objective
 
     @property
     def relative_gap(self) -> float:
@@ -123,7 +123,7 @@ def certify(
     ``"proof"`` pays for as many factorisations as a proof takes. ``"lanczos"`` spares the factorisations and makes a
     probabilistic bound of the Ritz values, as is always done where no factorisation is possible.
     """
-    weights = dual_weights(iterate)
+    weights, error = dual_weights(iterate), problem.operator.error_bound
     provable = problem.operator.can_factor and effort != "lanczos"
     name, v = next(iter(weights.items()))
     if provable:
@@ -133,8 +133,11 @@ def certify(
         if certificate is not None:
             return certificate, None
         if effort == "attempt":
-            return _bound(iterate, name, v, math.inf, "estimate", math.nan), None
-    found = {name: (v, _scaled_lanczos(problem, iterate, v, rng, _LANCZOS_STEPS)) for name, v in weights.items()}
+            return _bound(iterate, name, v, math.inf, "estimate", math.nan, error), None
+    steps = _LANCZOS_STEPS
+    if effort == "lanczos":  # somebody waits
+        weights, steps = {name: v}, _SHORT_STEPS
+    found = {name: (v, _scaled_lanczos(problem, iterate, v, rng, steps)) for name, v in weights.items()}
     name = min(found, key=lambda k: max(0.0, -found[k][1].lower) * found[k][0].sum())
     v, ritz = found[name]
     escape = ritz.vector / np.sqrt(v) if ritz.lower < 0 else None
@@ -146,9 +149,9 @@ def certify(
                 return certificate, escape
             shift = max(_ESCALATION * shift, _UNIT)
     if provable and effort == "estimate":
-        return _bound(iterate, name, v, max(0.0, -ritz.lower), "estimate", math.nan), escape
+        return _bound(iterate, name, v, max(0.0, -ritz.lower), "estimate", math.nan, error), escape
     shift, probability = _probable_shift(problem.n, ritz)
-    return _bound(iterate, name, v, shift, "probabilistic", probability), escape
+    return _bound(iterate, name, v, shift, "probabilistic", probability, error), escape
 
 
 def estimate_bound(problem: Problem, iterate: Iterate, rng: np.random.Generator) -> float:
@@ -159,15 +162,26 @@ def estimate_bound(problem: Problem, iterate: Iterate, rng: np.random.Generator)
 
 
 def _bound(
-    iterate: Iterate, name: str, v: Array, s: float, grade: str, probability: float, null: NullSpace | None = None
+    iterate: Iterate,
+    name: str,
+    v: Array,
+    s: float,
+    grade: str,
+    probability: float,
+    error_bound: float,
+    null: NullSpace | None = None,
 ) -> Certificate:
-    """p⋆ ≤ Σy + sΣv, with the rounding of the sums on the safe side."""
-    size = float(np.abs(iterate.y).sum())
-    rounding = 2 * len(v) * _UNIT * size
-    gain = iterate.gain if abs(iterate.gain) > _NO_GAIN * size else size or float(v.sum())
+    """p⋆ ≤ Σy + sΣv, with the rounding of the sums on the safe side, and what J itself may be wrong by."""
+    n, weight = len(v), float(v.sum())
+    hollow, diagonal = float(np.abs(iterate.slack).sum()), float(np.abs(iterate.diagonal).sum())
+    gap = s * weight + 2 * n * _UNIT * (hollow + (s * weight if s < math.inf else 0.0)) + error_bound
+    gain = iterate.gain
+    if not iterate.pull.any():  # J is diagonal
+        gain = diagonal or weight
     return Certificate(
         objective=iterate.objective,
-        upper_bound=iterate.objective + s * float(v.sum()) + rounding,
+        upper_bound=iterate.objective + gap + n * _UNIT * (hollow + diagonal),
+        gap=gap,
         grade=grade,
         failure_probability=probability,
         min_eigenvalue=-s * float(v.max()),
@@ -182,8 +196,9 @@ def _prove(problem: Problem, iterate: Iterate, name: str, v: Array, shift: float
     r"""Factorise :math:`V^{-1/2} L V^{-1/2} + sI`; success proves :math:`\lambda_{\min} \ge -(s + \text{rounding})`.
 
     If floating-point Cholesky of a matrix A runs to completion, then :math:`\lambda_{\min}(A) \ge
-    -\gamma_{n+1}/(1-\gamma_{n+1}) \operatorname{Tr} A` with :math:`\gamma_k = ku/(1-ku)` (Rump 2006); twice that covers
-    blocked factorisations that multiply by reciprocals. To it comes the rounding made when the entries were formed.
+    -\gamma_{n+1}/(1-\gamma_{n+1}) \operatorname{Tr} A` with :math:`\gamma_k = ku/(1-ku)` (Rump 2006; underflow apart, for
+    conventional matrix products in any order); twice that covers blocked factorisations that multiply by reciprocals. To it
+    comes the rounding made when the entries were formed.
     """
     n = problem.n
     root = 1 / np.sqrt(v)
@@ -198,8 +213,10 @@ def _prove(problem: Problem, iterate: Iterate, name: str, v: Array, shift: float
         factor, info = dpotrf(T.T, lower=0, clean=0, overwrite_a=1)
         if info != 0:
             return None
-        null = null_space(factor, iterate, v, shift)
-    return _bound(iterate, name, v, shift + rounding, "proved", 0.0, null)
+        # The null space is read off L scaled to unit diagonal (or L = 0), at an H that has converged.
+        readable = (name == "slack" or not iterate.pull.any()) and max(iterate.defect, shift) <= _READABLE
+        null = null_space(factor, iterate, v, shift) if readable else None
+    return _bound(iterate, name, v, shift + rounding, "proved", 0.0, problem.operator.error_bound, null)
 
 
 def _scaled_lanczos(problem: Problem, iterate: Iterate, v: Array, rng: np.random.Generator, steps: int) -> Ritz:

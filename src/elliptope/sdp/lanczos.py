@@ -34,7 +34,6 @@ def lanczos(apply: Callable[[Array], Array], n: int, steps: int, rng: np.random.
     q = rng.standard_normal(n)
     q /= np.linalg.norm(q)
     scale = 0.0
-    exhausted = False
     for k in range(steps):
         Q[k] = q
         u = apply(q[:, None])[:, 0]
@@ -43,13 +42,17 @@ def lanczos(apply: Callable[[Array], Array], n: int, steps: int, rng: np.random.
         for _ in range(2):  # twice is enough
             u -= Q[: k + 1].T @ (Q[: k + 1] @ u)
         beta[k] = np.linalg.norm(u)
-        if beta[k] <= n * np.finfo(float).eps * scale:  # the Krylov space is invariant
-            exhausted = True
+        if k + 1 == steps:
             break
-        q = u / beta[k]
-    k += 1
-    values, vectors = eigh_tridiagonal(alpha[:k], beta[: k - 1])
-    return Ritz(float(values[0]), float(values[-1]), Q[:k].T @ vectors[:, 0], k, exhausted or k == n)
+        if beta[k] <= n * np.finfo(float).eps * scale:
+            # The Krylov space is invariant to rounding: go on from a new direction, orthogonal to it.
+            beta[k] = 0.0
+            u = rng.standard_normal(n)
+            for _ in range(2):
+                u -= Q[: k + 1].T @ (Q[: k + 1] @ u)
+        q = u / np.linalg.norm(u)
+    values, vectors = eigh_tridiagonal(alpha, beta[:-1])
+    return Ritz(float(values[0]), float(values[-1]), Q.T @ vectors[:, 0], steps, steps == n)
 
 
 def spread_error(n: int, steps: int, failure_probability: float) -> float:

@@ -10,6 +10,9 @@ import numpy as np
 
 from ..operators.base import Array, Operator
 
+# A column of H with no entry beyond this holds a negligible part (1e-7) of the squared length of every row.
+SMALL_COLUMN = 3e-4
+
 
 def row_dots(U: Array, V: Array) -> Array:
     return np.einsum("ij,ij->i", U, V)
@@ -107,7 +110,7 @@ class Iterate:
 
     @cached_property
     def inverse_metric(self) -> Array:
-        """1/pull, the inverse of the natural metric; rows that nothing pulls get the smallest weight there is."""
+        """1/pull, the inverse of the natural metric; finite even for rows that nothing pulls."""
         return 1 / np.maximum(self.pull, np.finfo(float).tiny)
 
     @cached_property
@@ -129,6 +132,10 @@ class Problem:
         self.goal = 0.0  # defect at which the loop will stop; methods need not go further
         self._single: Operator | None = None
         self._hollow: Array | None = None
+
+    @property
+    def in_single_precision(self) -> bool:
+        return self._single is not None
 
     def use_single_precision(self) -> None:
         """From now on products may be in single precision, where the operator finds that faster."""

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from .._checks import check_choice, check_integer, check_positive
 from ..operators import as_operator
 from ..operators.base import Array
 from .ascent import METHODS, Method
 from .certificate import Certificate, certify, estimate_bound
 from .problem import Iterate, Problem, drop_columns, normalize_rows, random_start
+from .uniqueness import NullSpace
 
 # Optimal ranks seen on data are 1 to 4; too small a rank is repaired by the certificate.
 _DEFAULT_RANK = 5
@@ -109,7 +111,8 @@ def solve(
     Parameters
     ----------
     cost : (n, n) array, sparse matrix, LinearOperator or Operator
-        Symmetric C, psd or not.
+        Symmetric C, psd or not. Sparse matrices are made dense for the proof up to n = 20 000; beyond that, and for linear
+        operators, the certificate is probabilistic.
     diagonal : (n,) array, optional
         d, positive; 1 by default.
     method : {"auto", "power"}
@@ -133,12 +136,8 @@ def solve(
     -------
     Solution
     """
-    if method not in METHODS:
-        raise ValueError(f"`method` must be one of {sorted(METHODS)}, got {method!r}.")
-    if not 0 < tol < math.inf:
-        raise ValueError(f"`tol` must be positive and finite, got {tol!r}.")
-    if not (isinstance(max_iter, int | np.integer) and max_iter >= 1):
-        raise ValueError(f"`max_iter` must be an integer of at least 1, got {max_iter!r}.")
+    check_choice("method", method, tuple(METHODS))
+    tol, max_iter = check_positive("tol", tol), check_integer("max_iter", max_iter, 1)
     rng = np.random.default_rng(rng)
     problem = Problem(as_operator(cost, diagonal))
     loop = _Loop(problem, METHODS[method], tol, polish, max_iter, rng, callback)
@@ -153,9 +152,7 @@ def _start(n: int, rank: int | str, start: Array | None, rng: np.random.Generato
         return normalize_rows(H, rng)
     if rank == "auto":
         rank = min(_DEFAULT_RANK, n)
-    if isinstance(rank, bool) or not isinstance(rank, int | np.integer) or not rank >= 1:
-        raise ValueError(f"`rank` must be 'auto' or an integer of at least 1, got {rank!r}.")
-    return random_start(n, min(int(rank), n), rng)
+    return random_start(n, min(check_integer("rank", rank, 1, "'auto' or "), n), rng)
 
 
 class _Loop:
@@ -176,8 +173,9 @@ class _Loop:
         # A problem and a stream of their own, so that looking at a solve does not change it.
         self.display = (Problem(problem.operator), rng.spawn(1)[0])
         self.history: list[Progress] = []
-        self.best: Iterate | None = None
-        self.bound = math.inf
+        self.last: Iterate | None = None
+        self.best: Iterate | None = None  # of the largest gain: warm-up and widening may descend
+        self.estimate = self.certified = math.inf
         self.stop: str | None = None
 
     def run(self, H: Array) -> Solution:
@@ -185,21 +183,22 @@ class _Loop:
         try:
             certificate = self._ascend_until_certified(H)
         except KeyboardInterrupt:
-            if self.best is None:
+            if self.last is None:
                 raise
             self.stop = "interrupted"
         if certificate is None:
             # Who interrupts does not want to wait for a proof.
             effort = "lanczos" if self.stop == "interrupted" else "proof"
             self.problem.use_double_precision()
-            self.best = self.problem.evaluate(self._last.H)
+            assert self.best is not None
+            self.last = self.problem.evaluate(self.best.H)
             certificate, _ = certify(self.problem, self._last, self.rng, self.tol, effort)
         return self._solution(certificate)
 
     @property
     def _last(self) -> Iterate:
-        assert self.best is not None
-        return self.best
+        assert self.last is not None
+        return self.last
 
     def _ascend_until_certified(self, H: Array) -> Certificate | None:
         self.level, self.target = _FIRST_ATTEMPT * self.tol, _POLISH * self.tol
@@ -210,8 +209,12 @@ class _Loop:
                 return None
             converged = stalled or self.polish or self._last.defect <= _CONVERGED * self.tol
             effort = "estimate" if converged else "attempt"
+            if self.problem.in_single_precision:
+                self.problem.use_double_precision()
+                self.last = self.problem.evaluate(self._last.H)
             certificate, direction = certify(self.problem, self._last, self.rng, self.tol, effort)
-            self.bound = min(self.bound, certificate.upper_bound)
+            if certificate.grade != "estimate":
+                self.certified = min(self.certified, certificate.upper_bound)
             if certificate.relative_gap <= self.tol and certificate.grade != "estimate":
                 needed = self._needed_stationarity(certificate)
                 if certificate.stationarity <= needed:
@@ -245,7 +248,9 @@ class _Loop:
         """Go on until a proof is worth an attempt; True when the method ended by itself before that."""
         self.problem.goal = 0.01 * self.target if self.polish else 0.5 * self.level
         for iterate in iterates:
-            self.best = iterate
+            self.last = iterate
+            if self.best is None or iterate.gain > self.best.gain:
+                self.best = iterate
             self._report(iterate)
             ready = iterate.stationarity <= self.target if self.polish else iterate.defect <= self.level
             if ready or self.stop is not None:
@@ -258,14 +263,15 @@ class _Loop:
     def _report(self, iterate: Iterate) -> None:
         count = len(self.history) + 1
         if self.callback is not None and count >= _FIRST_ESTIMATE and count & (count - 1) == 0:
-            self.bound = min(self.bound, estimate_bound(self.display[0], iterate, self.display[1]))
+            self.estimate = estimate_bound(self.display[0], iterate, self.display[1])
         progress = self._progress(iterate, count)
         self.history.append(progress)
         if self.callback is not None and self.callback(progress):
             self.stop = "interrupted"
 
-    def _progress(self, iterate: Iterate, iteration: int, certified: bool = False) -> Progress:
-        bound, gain = max(self.bound, iterate.objective), iterate.gain
+    def _progress(self, iterate: Iterate, iteration: int) -> Progress:
+        certified, gain = self.certified < math.inf, iterate.gain
+        bound = max(self.certified if certified else self.estimate, iterate.objective)
         return Progress(
             iteration,
             self.problem.n_products,
@@ -292,8 +298,8 @@ class _Loop:
         return None
 
     def _solution(self, certificate: Certificate) -> Solution:
-        self.bound = certificate.upper_bound
-        self.history.append(self._progress(self._last, len(self.history), certified=True))
+        self.certified = certificate.upper_bound
+        self.history.append(self._progress(self._last, len(self.history)))
         status, message = self._verdict(certificate)
         return Solution(
             factor=self._last.H,
@@ -308,22 +314,32 @@ class _Loop:
 
     def _verdict(self, certificate: Certificate) -> tuple[str, str]:
         gap = f"relative gap {certificate.relative_gap:.2e} ({certificate.grade}), tol={self.tol:.2e}"
-        null = certificate.null_space
-        if null is not None and certificate.relative_gap <= self.tol:
-            if not null.unique or (self.polish and not null.strict):
-                return "degenerate", (
-                    f"the optimum is not unique to working precision: L has nullity {null.nullity} or more, "
-                    f"B has rank {null.rank} ({gap})"
-                )
-            if self.polish and certificate.stationarity > self.tol * min(1.0, _LOOSE * null.spectral_gap):
-                return "degenerate", (
-                    f"rounding leaves the optimal B undetermined: its rows are stationary to "
-                    f"{certificate.stationarity:.1e}, and L has a spectral gap of {null.spectral_gap:.1e} ({gap})"
-                )
+        if self.stop is None and certificate.relative_gap <= self.tol and certificate.grade == "proved":
+            reason = self._undetermined(certificate, certificate.null_space)
+            if reason:
+                return "degenerate", f"{reason} ({gap})"
         if self.stop == "interrupted":
             return "interrupted", f"stopped by the user ({gap})"
         if certificate.relative_gap <= self.tol and certificate.grade != "estimate":
             return "optimal", gap
         if self.stop == "max_iter":
             return "max_iter", f"{self.max_iter} iterations were not enough ({gap}); increase max_iter or tol"
-        return "max_iter", f"rounding allows no further progress ({gap}); increase tol"
+        return "max_iter", f"no further progress after {len(self.history) - 1} iterations ({gap}); increase tol"
+
+    def _undetermined(self, certificate: Certificate, null: NullSpace | None) -> str | None:
+        """Why the optimal B is not determined to working precision, if it is not."""
+        if null is None:
+            return "some rows are held so weakly that nothing determines them" if self.polish else None
+        found = f"L has nullity {null.nullity} or more, B has rank {null.rank}"
+        if not null.unique:
+            return f"the optimum is not unique to working precision: {found}"
+        if not self.polish:
+            return None
+        if not null.strict:
+            return f"strict complementarity fails to working precision, which leaves B undetermined: {found}"
+        if certificate.stationarity > self.tol * min(1.0, _LOOSE * null.spectral_gap):
+            return (
+                f"rounding leaves B undetermined: its rows are stationary to {certificate.stationarity:.1e}, and L has a "
+                f"spectral gap of {null.spectral_gap:.1e}"
+            )
+        return None

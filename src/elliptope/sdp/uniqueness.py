@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrs
 
 from ..operators.base import Array
-from .problem import Iterate, drop_columns, row_norms
+from .problem import SMALL_COLUMN, Iterate, drop_columns, row_norms
 
 # Eigenvalues of L, scaled to unit diagonal, that count as zero. B* moves by the residual over the smallest of the others; a
 # residual of 1e-12 is about what double precision attains, so that below 1e-6 not even six digits of B* are determined.
@@ -21,16 +21,17 @@ _NULL = 1e-6
 # Singular values of the map, relative to its largest, that count as zero.
 _INJECTIVE = 1e-6
 _EXTRA = 2
-# Largest entry of a column of H that does not count towards its rank.
-_SMALL_COLUMN = 3e-4
+# Unknowns beyond which injectivity is not tested, and uniqueness therefore not shown.
+_MAX_UNKNOWNS = 2000
 
 
 @dataclass(frozen=True)
 class NullSpace:
     """What is known of the null space of the scaled L.
 
-    ``nullity`` is its dimension to working precision, ``spectral_gap`` the next eigenvalue, ``rank`` that of H to the same
-    precision, and ``unique`` whether only one B has its range in it.
+    ``nullity`` is its dimension to working precision (a lower bound where it is large), ``spectral_gap`` the next
+    eigenvalue, ``rank`` that of H to the same precision, and ``unique`` whether it was shown that only one feasible B has
+    its range in it.
     """
 
     nullity: int
@@ -40,12 +41,14 @@ class NullSpace:
 
     @property
     def strict(self) -> bool:
-        """Strict complementarity: beyond it, B could move into the null space at no cost that shows."""
+        """Strict complementarity. Where it fails, B may move into the null space of L at a cost that does not show."""
         return self.nullity <= self.rank
 
 
 def null_space(factor: Array, iterate: Iterate, v: Array, shift: float) -> NullSpace:
-    r"""The null space of the scaled L, from the Cholesky factor of the scaled L + ``shift``.
+    r"""The null space of L scaled to unit diagonal, from the Cholesky factor of that matrix plus ``shift``.
+
+    Meaningful once H has converged, for a ``shift`` well below the spectral gap.
 
     Inverse iteration on H and a few random vectors: the null space dominates the inverse by the factor 1/``shift``, so that
     one iteration finds it and the Rayleigh quotients of a second measure it.
@@ -62,17 +65,17 @@ def null_space(factor: Array, iterate: Iterate, v: Array, shift: float) -> NullS
         values = 1 / inverse - shift
         null = values <= _NULL
         k = int(null.sum())
-        if k < width or width == n or k * (k + 1) // 2 > n:
+        if k < width or width == n or k * (k + 1) // 2 > min(n, _MAX_UNKNOWNS):
             break
         width = min(2 * width, n)
-    rank = drop_columns(iterate.H, _SMALL_COLUMN, rng).shape[1]
+    rank = drop_columns(iterate.H, SMALL_COLUMN, rng).shape[1]
     return NullSpace(k, float(values[~null].min(initial=np.inf)), rank, _injective(Q @ U[:, null]))
 
 
 def _injective(N: Array) -> bool:
     """Whether S ↦ diag(N S Nᵀ) is injective on symmetric matrices."""
     n, k = N.shape
-    if k * (k + 1) // 2 > n:
+    if k * (k + 1) // 2 > min(n, _MAX_UNKNOWNS):
         return False
     norms = row_norms(N)
     N = N[norms > 0] / norms[norms > 0, None]

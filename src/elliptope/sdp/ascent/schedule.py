@@ -108,7 +108,7 @@ def _largest_rank(n: int) -> int:
 
 
 def widen(H: Array, rng: np.random.Generator) -> Array:
-    """Twice the columns. A critical point that uses all of its columns need not be optimal; one that does not, is."""
+    """Twice the columns. A second-order critical point with a column to spare is optimal; others need not be."""
     n, r = H.shape
     more = min(2 * r, _largest_rank(n)) - r
     return normalize_rows(np.hstack([H, _PERTURBATION * rng.standard_normal((n, more))]), rng)

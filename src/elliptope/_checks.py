@@ -1,0 +1,47 @@
+"""Checks of arguments. Every message names the parameter, the allowed range and the value received."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray
+
+
+def check_choice(name: str, value: Any, allowed: tuple) -> None:
+    if not any(value is a or (isinstance(a, str) and isinstance(value, str) and value == a) for a in allowed):
+        raise ValueError(f"`{name}` must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
+
+
+def check_integer(name: str, value: Any, low: int, otherwise: str = "") -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
+        raise ValueError(f"`{name}` must be {otherwise}an integer of at least {low}, got {value!r}.")
+    return int(value)
+
+
+def check_positive(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
+        raise ValueError(f"`{name}` must be positive and finite, got {value!r}.")
+    return float(value)
+
+
+def check_non_negative(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < math.inf:
+        raise ValueError(f"`{name}` must be non-negative and finite, got {value!r}.")
+    return float(value)
+
+
+def check_vector(name: str, value: Any, n: int, *, zero: bool = False) -> Array:
+    """A float64 vector of length n with positive (or, with ``zero``, non-negative) finite entries."""
+    v = np.asarray(value, dtype=np.float64)
+    if v.shape != (n,):
+        raise ValueError(f"`{name}` must have one entry per row, shape ({n},), got shape {v.shape}.")
+    good = ((v >= 0) if zero else (v > 0)) & np.isfinite(v)
+    if not good.all():
+        row = int(np.flatnonzero(~good)[0])
+        sign = "non-negative" if zero else "positive"
+        raise ValueError(f"`{name}` must be {sign} and finite, got {float(v[row])!r} at row {row}.")
+    return v
