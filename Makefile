@@ -12,13 +12,6 @@ WORKERS ?= 2
 VENV := .venv
 PY := $(VENV)/bin/python
 
-# Local data files: the folder named by ELLIPTOPE_DATA, else ../shared/data where there is one.
-ifeq ($(origin ELLIPTOPE_DATA),undefined)
-ifneq ($(wildcard ../shared/data),)
-export ELLIPTOPE_DATA := $(abspath ../shared/data)
-endif
-endif
-
 .PHONY: demo test lint benchmarks clean
 .DELETE_ON_ERROR:
 

@@ -1,4 +1,4 @@
-"""One contract for every operator, against plain matrices built from the formulas of DESIGN."""
+"""One contract for every operator, against plain matrices built from the formulas of the paper."""
 
 import tracemalloc
 from dataclasses import dataclass

@@ -4,7 +4,7 @@ r"""A primal-dual interior-point method for the elliptope: slow per step, indiff
           \min b^\top z,\ Z = \operatorname{Diag}(z) - J \succeq 0 .
 
 At small bandwidths J couples points over many orders of magnitude, and every method that moves rows of H crawls. This one
-needs 10 to 20 steps (Helmberg, Rendl, Vanderbei and Wolkowicz 1996, with Mehrotra's predictor and corrector).
+does not mind (Helmberg, Rendl, Vanderbei and Wolkowicz 1996, with Mehrotra's predictor and corrector).
 """
 
 from __future__ import annotations
