@@ -18,7 +18,7 @@ RANK_4 = np.random.default_rng(1).standard_normal((40, 12))
 
 
 class Naive:
-    """The formulas of the paper (Sections 1 and 3), with weights, as they stand, with (n, n) arrays, for the Gaussian kernel."""
+    """The formulas of the paper as they stand, with weights and (n, n) arrays, for the Gaussian kernel."""
 
     def __init__(self, X, sigma, w=None):
         self.X, self.sigma = X, sigma
