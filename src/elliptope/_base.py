@@ -47,7 +47,8 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def score_samples(self, X: Array) -> Array:
         r"""Log density of the training points at each row, up to a constant: :math:`\log m_e(x)`.
 
-        Low for outliers. For ``kernel="precomputed"``, X is the cross-kernel block.
+        Low for outliers. A training point counts itself, so that its score is at least the log of its own weight; scores of
+        training points and of new ones are not on one scale. For ``kernel="precomputed"``, X is the cross-kernel block.
         """
         X = self._check_new(X)
         return self._extension.log_mass(X)

@@ -54,7 +54,7 @@ class SDPEmbedding(CallbackSupportMixin, KernelEmbedding):
     normalize : {None, "unit"}
         ``"unit"``: rows, after truncation to ``n_components``, are projected to the unit sphere.
     n_neighbors : int
-        Reserved for neighbour kernels.
+        For neighbour kernels; has no effect on the other kernels, nor on the bandwidth rules.
     operator : {"auto", "dense"}
         How the kernel is stored.
     solver : {"auto", "power"}
@@ -152,6 +152,8 @@ class SDPEmbedding(CallbackSupportMixin, KernelEmbedding):
             full = self._extension.normalized(X, self._diagonal)
             full[self._support] = Xi
         self.embedding_ = self._finish(full)
+        if self.verbose:
+            print(f"{self.status_}: {solution.message}")
         if self.status_ != "optimal":
             warnings.warn(self._advice(solution, J, d, constant), ConvergenceWarning, stacklevel=3)
         return self
@@ -166,7 +168,9 @@ class SDPEmbedding(CallbackSupportMixin, KernelEmbedding):
         .. math:: \chi_\ell(x) = \sqrt{d(x)}\,
                   \frac{\bar a_e(x)^\top\chi_\ell}{\sqrt{\bar a_e(x)^\top B_\star \bar a_e(x)}}
 
-        On training points this is the embedding itself, to the accuracy of the optimum.
+        On training points this is the embedding itself, to the accuracy of the optimum. The length :math:`\sqrt{d(x)}` grows
+        without bound away from them: a new point that lies where there was no data is embedded far out, in the direction of
+        the training points nearest to it. Use ``normalize="unit"`` where only directions should count.
         """
         return self._finish(self._extension_of(X))
 

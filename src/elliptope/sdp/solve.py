@@ -92,6 +92,10 @@ class Solution:
     n_products: int
     history: list[Progress]
 
+    def __repr__(self) -> str:
+        n, r = self.factor.shape
+        return f"Solution({self.status}: n={n}, {r} columns, {self.n_products} products, {self.certificate!r})"
+
 
 def solve(
     cost: Any,
@@ -135,6 +139,7 @@ def solve(
     Returns
     -------
     Solution
+        Look at its ``status``: nothing is raised, and nobody is warned, when it is not ``"optimal"``.
     """
     check_choice("method", method, tuple(METHODS))
     tol, max_iter = check_positive("tol", tol), check_integer("max_iter", max_iter, 1)
@@ -171,7 +176,7 @@ class _Loop:
         self.problem, self.method, self.tol, self.polish = problem, method, tol, polish
         self.max_iter, self.rng, self.callback = max_iter, rng, callback
         # A problem and a stream of their own, so that looking at a solve does not change it.
-        self.display = (Problem(problem.operator), rng.spawn(1)[0])
+        self.display = (Problem(problem.operator), np.random.default_rng(rng.integers(2**63)))
         self.history: list[Progress] = []
         self.last: Iterate | None = None
         self.best: Iterate | None = None  # of the largest gain: warm-up and widening may descend
@@ -271,7 +276,9 @@ class _Loop:
 
     def _progress(self, iterate: Iterate, iteration: int) -> Progress:
         certified, gain = self.certified < math.inf, iterate.gain
-        bound = max(self.certified if certified else self.estimate, iterate.objective)
+        bound = self.certified if certified else self.estimate
+        if bound < iterate.objective:  # an estimate that has been proved wrong
+            bound = math.inf
         return Progress(
             iteration,
             self.problem.n_products,
@@ -323,7 +330,12 @@ class _Loop:
         if certificate.relative_gap <= self.tol and certificate.grade != "estimate":
             return "optimal", gap
         if self.stop == "max_iter":
-            return "max_iter", f"{self.max_iter} iterations were not enough ({gap}); increase max_iter or tol"
+            return "max_iter", f"{self.max_iter} iterations were not enough ({gap}); increase max_iter, rank or tol"
+        if certificate.grade == "probabilistic":
+            return "max_iter", (
+                f"the ascent has converged, but Lanczos bounds no tighter ({gap}); pass an array or a sparse matrix, which "
+                f"can be factorised, or a larger tol"
+            )
         return "max_iter", f"no further progress after {len(self.history) - 1} iterations ({gap}); increase tol"
 
     def _undetermined(self, certificate: Certificate, null: NullSpace | None) -> str | None:

@@ -11,6 +11,8 @@ from ..problem import Iterate, Problem, inner
 from .line_search import line_search, polish_step, project
 
 _MAX_CG = 500
+# In its basin the method takes a handful of steps; more mean that it is not there.
+_MAX_STEPS = 30
 # Forcing term: the linear system is solved to min(this, defect), which keeps quadratic convergence.
 _FORCING = 0.1
 
@@ -22,10 +24,10 @@ def newton(
 
     The Riemannian Hessian along a tangent D is :math:`\operatorname{proj}_H(LD)`, one product with J per CG step; the
     preconditioner is the diagonal of pulls. CG stops early at negative curvature, and a line search keeps the ascent. Ends
-    when rounding allows no further progress; with ``max_cg``, also when that many CG steps do not solve the system. Returns
-    the last iterate and whether its system was solved.
+    when rounding allows no further progress, when many steps have not led to the optimum or, with ``max_cg``, when that many
+    CG steps do not solve a system. Returns the last iterate and whether the method was at home there.
     """
-    while True:
+    for _ in range(_MAX_STEPS):
         D, solved = _direction(problem, iterate, max_cg or _MAX_CG)
         slope = -2 * inner(iterate.residual, D)
         found = line_search(problem, iterate, D, slope, rng)
@@ -35,7 +37,8 @@ def newton(
         iterate = new
         yield iterate
         if max_cg is not None and not solved:
-            return iterate, False
+            break
+    return iterate, False
 
 
 def _direction(problem: Problem, iterate: Iterate, max_cg: int) -> tuple[Array, bool]:

@@ -62,8 +62,8 @@ def auto(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Itera
     iterate = problem.evaluate(compressed)
     yield iterate
     iterate, conditioned = yield from newton(problem, iterate, rng, _CG_PATIENCE if dense else None)
-    if dense and not conditioned:
-        yield from dense_newton(problem, iterate, rng)
+    if not conditioned:
+        yield from dense_newton(problem, iterate, rng) if dense else quasi_newton(problem, iterate, rng)
 
 
 def _warm_up(problem: Problem, H: Array, rng: np.random.Generator) -> Generator[Iterate, None, Iterate]:
