@@ -37,9 +37,8 @@ class Instance:
         self.start = random_start(self.n, min(RANK, self.n), np.random.default_rng(seed))
         self._problem = Problem(as_operator(J))
 
-    def certify(self, H: Array, *, thorough: bool = False) -> Certificate:
-        """The library's certificate of H; ``thorough`` proves a bound however large it is."""
-        effort = "proof" if thorough else "estimate"
+    def certify(self, H: Array, effort: str = "estimate") -> Certificate:
+        """The certificate of H: ``"proof"`` proves a bound however large, ``"attempt"`` tries the tolerance once."""
         rng = np.random.default_rng(self.seed)
         H = normalize_rows(np.ascontiguousarray(H), rng)
         return certify(self._problem, self._problem.evaluate(H), rng, self.tol, effort)[0]
@@ -51,7 +50,7 @@ class Instance:
         for truncation in _TRUNCATIONS:
             keep = values > truncation * values[-1]
             H = U[:, keep] * np.sqrt(values[keep])
-            found.append(self.certify(H, thorough=True))
+            found.append(self.certify(H, "proof"))
             if self.accepts(found[-1]):
                 break
         return min(found, key=lambda certificate: certificate.relative_gap)
