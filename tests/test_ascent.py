@@ -1,6 +1,7 @@
 """Ascent methods: every one of them climbs, and all reach the same summit."""
 
 import itertools
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -201,9 +202,8 @@ class TestInterruption:
             SDPEmbedding(bandwidth=1.5, random_state=0).fit(WINE)
 
 
+@pytest.mark.skipif(find_spec("sklearn.callback") is None, reason="callbacks came with scikit-learn 1.9")
 class TestCallbacks:
-    callbacks = pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
-
     class Recorder:
         def __init__(self, stop_after=10**9):
             self.seen, self.events, self.stop_after = [], [], stop_after
