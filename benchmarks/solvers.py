@@ -1,7 +1,7 @@
 """Solvers side by side: the same matrices, the same certified gap, one run.
 
     python benchmarks/solvers.py --output benchmarks/results
-    python benchmarks/solvers.py --cases wine:3 moons --solvers elliptope L-BFGS-B --repeats 1 --output /tmp/results
+    python benchmarks/solvers.py --cases wine:3 moons --solvers elliptope L-BFGS-B --repeats 1 --output results
 
 Writes ``solvers.md``, ``solvers.csv``, ``solvers_reference.csv`` and a performance profile (``solvers.png``,
 ``solvers.svg``), after every case. The report states the rules.
