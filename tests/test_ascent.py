@@ -164,12 +164,12 @@ class TestPrecision:
 
 
 class TestInterruption:
-    def interrupt(self, monkeypatch, after):
+    def interrupt(self, monkeypatch, *after):
         count = iter(range(10**6))
         plain = DenseOperator.hollow_matmat
 
         def product(self, V):
-            if next(count) == after:
+            if next(count) in after:
                 raise KeyboardInterrupt
             return plain(self, V)
 
@@ -187,6 +187,15 @@ class TestInterruption:
         full = SDPEmbedding(bandwidth=1.5, random_state=0).fit(WINE)
         assert est.certificate_.objective <= full.certificate_.objective <= est.certificate_.upper_bound
         assert est.certificate_.grade == "probabilistic"
+
+    def test_a_second_ctrl_c_ends_the_certificate_too(self, monkeypatch):
+        self.interrupt(monkeypatch, 7, 20)
+        est = SDPEmbedding(bandwidth=1.5, random_state=0)
+        with pytest.warns(ConvergenceWarning, match="interrupted"):
+            est.fit(WINE)
+        assert est.status_ == "interrupted"
+        assert (est.certificate_.grade, est.certificate_.upper_bound) == ("estimate", np.inf)
+        assert np.isfinite(est.transform(WINE[:3] + 0.1)).all()
 
     def test_the_best_iterate_is_kept_and_not_the_last(self):
         """Steps of the warm-up may descend, here because rows that repel each other all jump at once."""

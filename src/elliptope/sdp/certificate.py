@@ -133,7 +133,7 @@ def certify(
         if certificate is not None:
             return certificate, None
         if effort == "attempt":
-            return _bound(iterate, name, v, math.inf, "estimate", math.nan, error), None
+            return no_bound(iterate), None
     steps = _LANCZOS_STEPS
     if effort == "lanczos":  # somebody waits
         weights, steps = {name: v}, _SHORT_STEPS
@@ -152,6 +152,12 @@ def certify(
         return _bound(iterate, name, v, max(0.0, -ritz.lower), "estimate", math.nan, error), escape
     shift, probability = _probable_shift(problem.n, ritz)
     return _bound(iterate, name, v, shift, "probabilistic", probability, error), escape
+
+
+def no_bound(iterate: Iterate) -> Certificate:
+    """The objective, and nothing known above it: for a solve that was stopped before anything could be."""
+    name, v = next(iter(dual_weights(iterate).items()))
+    return _bound(iterate, name, v, math.inf, "estimate", math.nan, 0.0)
 
 
 def estimate_bound(problem: Problem, iterate: Iterate, rng: np.random.Generator) -> float:

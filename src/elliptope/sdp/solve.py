@@ -13,7 +13,7 @@ from .._checks import check_choice, check_integer, check_positive
 from ..operators import as_operator
 from ..operators.base import Array
 from .ascent import METHODS, Method
-from .certificate import Certificate, certify, estimate_bound
+from .certificate import Certificate, certify, estimate_bound, no_bound
 from .problem import Iterate, Problem, drop_columns, normalize_rows, random_start
 from .uniqueness import NullSpace
 
@@ -197,7 +197,10 @@ class _Loop:
             self.problem.use_double_precision()
             assert self.best is not None
             self.last = self.problem.evaluate(self.best.H)
-            certificate, _ = certify(self.problem, self._last, self.rng, self.tol, effort)
+            try:
+                certificate, _ = certify(self.problem, self._last, self.rng, self.tol, effort)
+            except KeyboardInterrupt:
+                self.stop, certificate = "interrupted", no_bound(self._last)
         return self._solution(certificate)
 
     @property
