@@ -126,7 +126,7 @@ class TestPrecision:
     def test_products_to_single_precision(self, always_single):
         J = operator(MOONS, 0.5)
         V = np.random.default_rng(0).standard_normal((J.n, 3))
-        exact, single = J.hollow_matmat(V), J.single().hollow_matmat(V)
+        exact, single = J.core_matmat(V), J.single().core_matmat(V)
         error = np.abs(single - exact).max() / np.abs(exact).max()
         assert 1e-9 < error < 1e-5
         assert single.dtype == np.float64
@@ -166,14 +166,14 @@ class TestPrecision:
 class TestInterruption:
     def interrupt(self, monkeypatch, *after):
         count = iter(range(10**6))
-        plain = DenseOperator.hollow_matmat
+        plain = DenseOperator.core_matmat
 
         def product(self, V):
             if next(count) in after:
                 raise KeyboardInterrupt
             return plain(self, V)
 
-        monkeypatch.setattr(DenseOperator, "hollow_matmat", product)
+        monkeypatch.setattr(DenseOperator, "core_matmat", product)
 
     @pytest.mark.parametrize("after", [2, 7, 15])
     def test_ctrl_c_keeps_the_best_iterate(self, monkeypatch, after):

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import aslinearoperator
 from elliptope.kernels import Gaussian
 from elliptope.operators import DenseOperator, as_operator, kernel_matrix
 from elliptope.sdp import solve
-from elliptope.sdp.certificate import certify, dual_weights
+from elliptope.sdp.certificate import certify, dual_metrics
 from elliptope.sdp.problem import Problem
 
 # What rounding in the tests' own sums may take, relative to the sums of absolute values.
@@ -235,7 +235,8 @@ def test_every_weight_gives_a_bound(family):
             H = power_steps(J + (2 * abs(J).sum(axis=1).max() if steps else 0) * np.eye(10), random_factor(10, rng), steps)
             iterate = problem.evaluate(H)
             y = np.einsum("ij,ij->i", H, J @ H)
-            for name, v in dual_weights(iterate).items():
+            for name, metric in dual_metrics(iterate).items():
+                v = metric.v
                 assert v.min() > 0
                 root = 1 / np.sqrt(v)
                 s = max(0.0, -np.linalg.eigvalsh(root[:, None] * (np.diag(y) - J) * root)[0])

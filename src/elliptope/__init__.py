@@ -3,7 +3,8 @@
 from . import datasets
 from .diffusion import DiffusionMap
 from .embedding import SDPEmbedding
+from .rkhs import RKHSEmbedding
 
 __version__ = "0.1.0"
 
-__all__ = ["DiffusionMap", "SDPEmbedding", "__version__", "datasets"]
+__all__ = ["DiffusionMap", "RKHSEmbedding", "SDPEmbedding", "__version__", "datasets"]

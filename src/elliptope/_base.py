@@ -24,25 +24,50 @@ _KERNEL_ROUNDING = 1e-8
 _KERNEL_SAMPLE = 256
 
 
-class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base of the estimators that live on a normalised kernel."""
+class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base of all estimators: scikit-learn's conventions for dense rows in and columns out."""
 
-    kernel: str | Callable
-    bandwidth: float | str
-    n_jobs: int | None
     normalize: str | None
     n_components_: int
-    _extension: Extension
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = False
         return tags
 
     @property
     def _n_features_out(self) -> int:
         return self.n_components_
+
+    def _check_new(self, X: Array) -> Array:
+        """Validate rows given after ``fit``."""
+        check_is_fitted(self)
+        return validate_data(self, X, dtype=np.float64, reset=False)
+
+    def _finish(self, Xi: Array) -> Array:
+        """Truncate (or pad with the zero eigenvectors) to ``n_components_`` columns; then rows to the sphere if asked."""
+        k = self.n_components_
+        Z = Xi[:, :k]
+        if Z.shape[1] < k:
+            Z = np.hstack([Z, np.zeros((len(Z), k - Z.shape[1]))])
+        if self.normalize == "unit":
+            norms = np.linalg.norm(Z, axis=1, keepdims=True)
+            return np.divide(Z, norms, out=np.zeros_like(Z), where=norms > 0)
+        return Z.copy()
+
+
+class KernelEmbedding(Embedding):
+    """Base of the estimators that live on a normalised kernel."""
+
+    kernel: str | Callable
+    bandwidth: float | str
+    n_jobs: int | None
+    _extension: Extension
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
 
     def score_samples(self, X: Array) -> Array:
         r"""Log density of the training points at each row, up to a constant: :math:`\log m_e(x)`.
@@ -52,11 +77,6 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """
         X = self._check_new(X)
         return self._extension.log_mass(X)
-
-    def _check_new(self, X: Array) -> Array:
-        """Validate rows given after ``fit``."""
-        check_is_fitted(self)
-        return validate_data(self, X, dtype=np.float64, reset=False)
 
     def _prepare(self, X: Array, sample_weight: Array | None) -> tuple[Array, Kernel, DenseOperator]:
         """Validated X, the kernel, and the operator on the points of positive weight."""
@@ -93,17 +113,6 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         # A precomputed kernel has no use for training points, and would keep a second n × n array.
         points = np.empty((operator.n, 0)) if self.kernel == "precomputed" else X[self._support]
         return Extension(kernel, points, operator.w, operator.m, operator.M, diagonal, F)
-
-    def _finish(self, Xi: Array) -> Array:
-        """Truncate (or pad with the zero eigenvectors) to ``n_components_`` columns; then rows to the sphere if asked."""
-        k = self.n_components_
-        Z = Xi[:, :k]
-        if Z.shape[1] < k:
-            Z = np.hstack([Z, np.zeros((len(Z), k - Z.shape[1]))])
-        if self.normalize == "unit":
-            norms = np.linalg.norm(Z, axis=1, keepdims=True)
-            return np.divide(Z, norms, out=np.zeros_like(Z), where=norms > 0)
-        return Z.copy()
 
 
 def fix_signs(F: Array) -> Array:

@@ -73,11 +73,11 @@ RULES: dict[str, Callable[[Array], float]] = {
 }
 
 
-def resolve_bandwidth(bandwidth: float | str, X: Array) -> float:
-    """A number as it is, checked; or the value of the named rule on ``X``."""
+def resolve_bandwidth(bandwidth: float | str, X: Array, name: str = "bandwidth") -> float:
+    """A number as it is, checked; or the value of the named rule on ``X``. ``name`` is what the caller calls it."""
     if isinstance(bandwidth, str):
         if bandwidth not in RULES:
-            names = ", ".join(repr(name) for name in RULES)
-            raise ValueError(f"`bandwidth` must be a positive number or one of {names}, got {bandwidth!r}.")
+            names = ", ".join(repr(rule) for rule in RULES)
+            raise ValueError(f"`{name}` must be a positive number or one of {names}, got {bandwidth!r}.")
         return RULES[bandwidth](X)
-    return check_positive("bandwidth", bandwidth)
+    return check_positive(name, bandwidth)

@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
-from ._base import KernelEmbedding, fix_signs
-from ._checks import check_choice, check_integer, check_positive
-from ._progress import CallbackSupportMixin, progress_callback, with_callbacks
+from ._base import KernelEmbedding
+from ._certified import CertifiedEmbedding, eigenvectors
+from ._checks import check_choice, check_integer
+from ._progress import with_callbacks
 from .diagonals import resolve_diagonal
 from .kernels import Array
 from .operators import DenseOperator
-from .sdp import METHODS, Certificate, Solution, solve
-from .sdp.problem import SMALL_COLUMN
+from .sdp import METHODS, Solution
 
 # 1 - m²/(k M) below this leaves fewer digits of the embedding than its extension must agree with.
 _SMALL_CONTRAST = 1e-6
@@ -25,7 +24,7 @@ _SMALL_CONTRAST = 1e-6
 _IDENTITY_KERNEL = 1e-12
 
 
-class SDPEmbedding(CallbackSupportMixin, KernelEmbedding):
+class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
     r"""Positive semi-definite embedding with a certificate of optimality.
 
     A kernel matrix K is normalised as in diffusion maps and its trivial top eigenvector removed,
@@ -138,14 +137,12 @@ class SDPEmbedding(CallbackSupportMixin, KernelEmbedding):
         X, kernel, J = self._prepare(X, sample_weight)
         d, self._diagonal = resolve_diagonal(self.diagonal, X, self._support, kernel, J)
         J.set_row_scale(J.w * np.sqrt(d))
-        solution = self._solve(J)
-        Xi, self.eigenvalues_ = _eigenvectors(solution.factor, d, J.w)
-        self.n_components_ = Xi.shape[1] if self.n_components is None else int(self.n_components)
-        self.certificate_: Certificate = solution.certificate
+        solution = self._solve(J, self.solver)
+        Xi, self.eigenvalues_ = eigenvectors(solution.factor, d, J.w)
+        self._set_components(Xi.shape[1])
         constant = float(np.median(J.contrast())) < _SMALL_CONTRAST
-        self.status_ = "degenerate" if constant and solution.status == "optimal" else solution.status
-        self.n_iter_ = solution.n_iter
-        self.n_products_ = solution.n_products
+        if constant and self.status_ == "optimal":
+            self.status_ = "degenerate"
         self._extension = self._extend(X, kernel, J, Xi)
         full = Xi
         if len(self._support) < len(X):
@@ -157,10 +154,6 @@ class SDPEmbedding(CallbackSupportMixin, KernelEmbedding):
         if self.status_ != "optimal":
             warnings.warn(self._advice(solution, J, d, constant), ConvergenceWarning, stacklevel=3)
         return self
-
-    def fit_transform(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Array:
-        """Fit, and return ``embedding_``."""
-        return self.fit(X, sample_weight=sample_weight).embedding_
 
     def transform(self, X: Array) -> Array:
         r"""Embed new rows.
@@ -174,41 +167,15 @@ class SDPEmbedding(CallbackSupportMixin, KernelEmbedding):
         """
         return self._finish(self._extension_of(X))
 
-    def learned_kernel(self, X: Array, Y: Array | None = None) -> Array:
-        r"""The data-dependent Mercer kernel :math:`b_\star(x, y) = \Xi(x)\cdot\Xi(y)`, over all components.
-
-        Usable as ``SVC(kernel=est.learned_kernel)``.
-        """
-        Xi = self._extension_of(X)
-        return Xi @ (Xi if Y is None or Y is X else self._extension_of(Y)).T
-
     def _extension_of(self, X: Array) -> Array:
         X = self._check_new(X)
         return self._extension.normalized(X, self._diagonal)
 
     def _check_parameters(self) -> None:
-        if self.n_components is not None:
-            check_integer("n_components", self.n_components, 1, "None or ")
+        self._check_solver_parameters()
         check_choice("operator", self.operator, ("auto", "dense"))
         check_choice("solver", self.solver, tuple(METHODS))
         check_integer("n_neighbors", self.n_neighbors, 1)
-        check_integer("max_iter", self.max_iter, 1)
-        check_positive("tol", self.tol)
-        if self.rank != "auto":
-            check_integer("rank", self.rank, 1, "'auto' or ")
-
-    def _solve(self, J: DenseOperator) -> Solution:
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        return solve(
-            J,
-            method=self.solver,
-            rank=self.rank,
-            tol=self.tol,
-            polish=True,
-            max_iter=self.max_iter,
-            rng=np.random.default_rng(seed),
-            callback=progress_callback(self, bool(self.verbose)),
-        )
 
     def _advice(self, solution: Solution, J: DenseOperator, d: Array, constant: bool) -> str:
         remedy = ""
@@ -226,19 +193,3 @@ class SDPEmbedding(CallbackSupportMixin, KernelEmbedding):
             remedy = " Other embeddings are as good; a larger `bandwidth` usually makes the optimum unique."
         return f"SDPEmbedding ended with status {self.status_!r}: {solution.message}.{remedy}"
 
-
-def _eigenvectors(H: Array, d: Array, w: Array) -> tuple[Array, Array]:
-    r"""Ξ and the eigenvalues of B* on L²(w), from the SVD :math:`\operatorname{Diag}(\sqrt{wd}) H = U S V^\top`.
-
-    Components that no row needs, to the accuracy of the optimum, are dropped and the rows brought back to length.
-    """
-    if not d.any():  # a constant kernel: B = 0 is all that the bound allows
-        return np.zeros((len(d), 1)), np.zeros(1)
-    while True:
-        _, S, Vt = np.linalg.svd(np.sqrt(w * d)[:, None] * H, full_matrices=False)
-        H = H @ Vt.T
-        needed = np.abs(H).max(axis=0) > SMALL_COLUMN
-        if needed.all():
-            return fix_signs(np.sqrt(d)[:, None] * H), S**2
-        H = H[:, needed]
-        H /= np.linalg.norm(H, axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-r"""New points, in one attention-like pass over the training points.
+r"""New points, in one attention-like pass over the training points; or, in an RKHS, by a linear formula.
 
 With softmax weights :math:`p_i(x) \propto w_i k(x, x_i)` and degrees :math:`m_e(x) = \sum_i w_i k(x, x_i)`, any vector f
 on the sample extends by
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from scipy.special import logsumexp
 
 from .kernels import Array, Kernel
 
@@ -26,6 +27,13 @@ from .kernels import Array, Kernel
 _BLOCK_ENTRIES = 2**22
 # Radii are capped so that their squares, the values b(x, x) of the learned kernel, stay finite.
 _MAX_LOG_RADIUS = 0.5 * math.log(np.finfo(float).max) - 1
+
+
+def row_blocks(rows: int, columns: int, block_entries: int = _BLOCK_ENTRIES) -> Iterator[slice]:
+    """Slices of ``rows`` such that no more than ``block_entries`` kernel values are held at a time."""
+    step = max(1, block_entries // columns)
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
 
 
 @dataclass(frozen=True)
@@ -63,9 +71,7 @@ class Extension:
         c = (self.w * np.sqrt(self.m)) @ self.F / self.M
         log_w, log_self = np.log(self.w), 0.5 * np.log(self.self_similarity)
         uneven = bool(np.ptp(log_self))
-        rows = max(1, block_entries // len(self.w))
-        for start in range(0, len(X), rows):
-            part = slice(start, min(start + rows, len(X)))
+        for part in row_blocks(len(X), len(self.w), block_entries):
             P = self.kernel.log_block(X[part], self.X)
             # By Cauchy and Schwarz no training point is more similar to x_i, in this measure, than x_i itself.
             nearest = (P - log_self).argmax(axis=1) if uneven else P.argmax(axis=1)
@@ -75,7 +81,7 @@ class Extension:
             if len(lost):
                 raise ValueError(
                     f"`X` has rows at which the kernel vanishes for every training point, so that they have no extension: "
-                    f"rows {_some(lost + start)}."
+                    f"rows {_some(lost + part.start)}."
                 )
             P -= top[:, None]
             np.exp(P, out=P)
@@ -124,6 +130,29 @@ class Extension:
                 f"direction is exact; their radius is capped at {math.exp(_MAX_LOG_RADIUS):.3g}.",
                 stacklevel=3,
             )
+        return out
+
+
+@dataclass(frozen=True)
+class LinearExtension:
+    r"""The extension in an RKHS, :math:`\chi(x) = \sum_i k(x, x_i)\, \alpha_i` with :math:`\alpha = K^{-1} \Xi`, (n, r)."""
+
+    kernel: Kernel
+    X: Array
+    alpha: Array
+    w: Array
+
+    def __call__(self, X: Array) -> Array:
+        out = np.empty((len(X), self.alpha.shape[1]))
+        for part in row_blocks(len(X), len(self.X)):
+            out[part] = self.kernel.block(X[part], self.X) @ self.alpha
+        return out
+
+    def log_mass(self, X: Array) -> Array:
+        """log Σ_i w_i k(x, x_i), shape (len(X),)."""
+        out = np.empty(len(X))
+        for part in row_blocks(len(X), len(self.X)):
+            out[part] = logsumexp(self.kernel.log_block(X[part], self.X), b=self.w, axis=1)
         return out
 
 

@@ -28,7 +28,7 @@ _EXPANSION_ERROR = 1e-12
 # Scaled distance beyond which a Matérn kernel is e^-ρ to all digits of its logarithm.
 _FAR = 1e8
 # Matérn kernels of higher order differ little from the Gaussian, and their Bessel functions overflow.
-_LARGEST_NU = 50
+LARGEST_NU = 50
 # Entries of a block of points when a kernel's diagonal has to be read off blocks.
 _DIAGONAL_BLOCK = 64
 
@@ -165,8 +165,8 @@ class Matern(Kernel):
     def __post_init__(self) -> None:
         check_positive("bandwidth", self.bandwidth)
         check_positive("nu", self.nu)
-        if self.nu > _LARGEST_NU:
-            raise ValueError(f"`nu` must be at most {_LARGEST_NU}, got {self.nu!r}; the limit is the Gaussian kernel.")
+        if self.nu > LARGEST_NU:
+            raise ValueError(f"`nu` must be at most {LARGEST_NU}, got {self.nu!r}; the limit is the Gaussian kernel.")
 
     def log_block(self, X: Array, Y: Array) -> Array:
         rho = distances(X, Y, self.bandwidth)

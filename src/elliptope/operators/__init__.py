@@ -3,5 +3,6 @@
 from .base import KernelOperator, Operator
 from .dense import DenseOperator, kernel_matrix
 from .matrix import as_operator
+from .regularized import RegularizedOperator
 
-__all__ = ["DenseOperator", "KernelOperator", "Operator", "as_operator", "kernel_matrix"]
+__all__ = ["DenseOperator", "KernelOperator", "Operator", "RegularizedOperator", "as_operator", "kernel_matrix"]

@@ -1,9 +1,9 @@
 r"""The contract that solver, certificate and spectral code use: apply a symmetric J to a thin matrix.
 
 Adding a diagonal to J changes the objective by a constant and nothing else. At small bandwidths the diagonal is larger than
-all the rest by orders of magnitude, and its rounding would drown it; so the contract offers products with the *hollow* J,
-its diagonal replaced by zero, and the diagonal by itself. Scaling, normalisation, weights and deflation are written once,
-here.
+all the rest by orders of magnitude, and its rounding would drown it. So an operator splits :math:`J = J_0 + \operatorname{
+Diag}(e)` into a *core* and an *offset*, and offers products with the core and the offset by itself. Wherever entries are
+known the offset is diag(J), and the core is hollow. Scaling, normalisation, weights and deflation are written once, here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from contextlib import contextmanager
 
 import numpy as np
 
-Array = np.ndarray
+from .factorization import UNIT, Factorization, cholesky_rounding, cholesky_solver, upper_cholesky
+from .metric import Array, DiagonalMetric, Metric
+
+# An entry of J is formed with fewer roundings than this.
+_ENTRY_ROUNDINGS = 8
 
 
 class Operator(ABC):
@@ -27,25 +31,29 @@ class Operator(ABC):
         return (self.n, self.n)
 
     @abstractmethod
-    def hollow_matmat(self, V: Array) -> Array:
-        """(J - Diag(diag J)) V, shape (n, r).
+    def core_matmat(self, V: Array) -> Array:
+        """(J - Diag(offset)) V, shape (n, r).
 
         Thin matrices may come in either order; Fortran order, in which a column is contiguous, is the faster one.
         """
 
     @abstractmethod
-    def diagonal(self) -> Array:
-        """diag(J), shape (n,)."""
+    def offset(self) -> Array:
+        """The diagonal that is kept apart from the core, shape (n,): diag(J), unless a subclass says otherwise."""
 
     def matmat(self, V: Array) -> Array:
         """J V, shape (n, r)."""
-        return self.hollow_matmat(V) + self.diagonal()[:, None] * V
+        return self.core_matmat(V) + self.offset()[:, None] * V
 
     def __matmul__(self, V: Array) -> Array:
         return self.matmat(V)
 
     def single(self) -> Operator | None:
         """The same J for early products, stored in single precision; None where that would not be faster."""
+        return None
+
+    def metric(self) -> Metric | None:
+        """The metric in which the problem is well conditioned; None where every row has its own scale."""
         return None
 
     @property
@@ -55,12 +63,23 @@ class Operator(ABC):
 
     @property
     def can_factor(self) -> bool:
-        """Whether :meth:`triangle` is available, so that optimality can be proved by a factorisation."""
+        """Whether :meth:`factorization` is available, so that optimality can be proved."""
         return False
 
-    def entry_scale(self) -> Array:
-        r"""a² such that an off-diagonal entry of :meth:`triangle` errs by at most 8u :math:`c_i a_i a_j c_j`, (n,)."""
+    @property
+    def has_entries(self) -> bool:
+        """Whether :meth:`triangle` is available, so that J can be handed to dense linear algebra."""
+        return False
+
+    @contextmanager
+    def factorization(self, slack: Array, metric: Metric, shift: float) -> Iterator[Factorization | None]:
+        r"""Factorise :math:`\operatorname{Diag}(\text{slack}) - J_0 + s M` for s = ``shift``, or a little more.
+
+        None where that matrix is not definite. The factorisation may live in memory that is the operator's, and is to be
+        used within the context.
+        """
         raise TypeError(f"{type(self).__name__} cannot be factorised.")
+        yield  # pragma: no cover
 
     @contextmanager
     def triangle(self, c: Array) -> Iterator[Array]:
@@ -68,11 +87,37 @@ class Operator(ABC):
 
         The lower triangle may be overwritten freely; the strict upper triangle belongs to the operator.
         """
-        raise TypeError(f"{type(self).__name__} cannot be factorised.")
+        raise TypeError(f"{type(self).__name__} has no entries.")
         yield  # pragma: no cover
 
 
-class ScaledOperator(Operator):
+class ExplicitOperator(Operator):
+    """An operator whose entries can be lent: proofs by a Cholesky factorisation of the lower triangle."""
+
+    @abstractmethod
+    def entry_scale(self) -> Array:
+        r"""a² such that an off-diagonal entry of :meth:`triangle` errs by at most 8u :math:`c_i a_i a_j c_j`, (n,)."""
+
+    @property
+    def can_factor(self) -> bool:
+        return self.has_entries
+
+    @contextmanager
+    def factorization(self, slack: Array, metric: Metric, shift: float) -> Iterator[Factorization | None]:
+        assert isinstance(metric, DiagonalMetric)
+        n, v = self.n, metric.v
+        trace = float(np.abs(slack / v).sum())
+        entries = _ENTRY_ROUNDINGS * UNIT * float((self.entry_scale() / v).sum() + trace)
+        rounding = cholesky_rounding(n, trace + n * shift) + entries
+        shift = max(shift, 2 * rounding)
+        with self.triangle(1 / np.sqrt(v)) as T:
+            np.fill_diagonal(T, slack / v + shift)
+            # The lower triangle of a C-ordered array is the upper triangle of its transpose.
+            U = upper_cholesky(T.T)
+            yield None if U is None else Factorization(shift + rounding, shift, cholesky_solver(U))
+
+
+class ScaledOperator(ExplicitOperator):
     r"""J = Diag(s) K Diag(s) - Q Qᵀ, for a symmetric K, row scales s (n,) and a thin deflation basis Q (n, q).
 
     Neither Q Qᵀ nor J is stored. Subclasses provide products with K.
@@ -89,7 +134,7 @@ class ScaledOperator(Operator):
     def kernel_diagonal(self) -> Array:
         """diag(K), shape (n,)."""
 
-    def hollow_matmat(self, V: Array) -> Array:
+    def core_matmat(self, V: Array) -> Array:
         s, Q = self._s[:, None], self._Q
         G = self.hollow_kernel_matmat(s * V)
         G *= s
@@ -98,12 +143,12 @@ class ScaledOperator(Operator):
             G += np.einsum("ij,ij->i", Q, Q)[:, None] * V
         return G
 
-    def diagonal(self) -> Array:
+    def offset(self) -> Array:
         return self._s**2 * self.kernel_diagonal() - np.einsum("ij,ij->i", self._Q, self._Q)
 
     def largest_entry(self) -> float:
         """max |K_ij| off the diagonal."""
-        raise TypeError(f"{type(self).__name__} cannot be factorised.")
+        raise TypeError(f"{type(self).__name__} has no entries.")
 
     def entry_scale(self) -> Array:
         return self._s**2 * self.largest_entry() + np.einsum("ij,ij->i", self._Q, self._Q)

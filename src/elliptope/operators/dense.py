@@ -69,7 +69,7 @@ class DenseStorage(ScaledOperator):
         return float(max(self._K.max(), -self._K.min()))
 
     @property
-    def can_factor(self) -> bool:
+    def has_entries(self) -> bool:
         return True
 
     @contextmanager
@@ -81,7 +81,7 @@ class DenseStorage(ScaledOperator):
             T *= s
             if Q.shape[1]:
                 T += Q @ Q.T
-            np.fill_diagonal(T, -(c**2) * self.diagonal())
+            np.fill_diagonal(T, -(c**2) * self.offset())
             yield T
             return
         try:
@@ -91,7 +91,7 @@ class DenseStorage(ScaledOperator):
                 if Q.shape[1]:
                     T += Q[rows] @ Q[columns].T
                 _write_lower(T, K, rows, columns)
-            np.fill_diagonal(K, -(c**2) * self.diagonal())
+            np.fill_diagonal(K, -(c**2) * self.offset())
             yield K
         finally:
             for rows, columns in _tiles(self.n):

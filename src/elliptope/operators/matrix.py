@@ -21,12 +21,12 @@ _LARGEST_DENSE = 20_000
 
 
 class DenseMatrix(DenseStorage):
-    r"""J = Diag(s) C Diag(s) for a symmetric array C, which the operator takes over."""
+    r"""J = Diag(s) C Diag(s) - Q Qᵀ for a symmetric array C, which the operator takes over, and a thin Q."""
 
-    def __init__(self, C: Array, row_scale: Array) -> None:
+    def __init__(self, C: Array, row_scale: Array, deflation: Array | None = None) -> None:
         self.n = len(C)
         self._s = row_scale
-        self._Q = np.empty((self.n, 0))
+        self._Q = np.empty((self.n, 0)) if deflation is None else deflation
         self._store(C)
 
 
@@ -51,7 +51,7 @@ class SparseMatrix(ScaledOperator):
         return float(abs(self._C).max()) if self._C.nnz else 0.0
 
     @property
-    def can_factor(self) -> bool:
+    def has_entries(self) -> bool:
         return self.n <= _LARGEST_DENSE
 
     @contextmanager
@@ -59,7 +59,7 @@ class SparseMatrix(ScaledOperator):
         T = self._C.toarray()
         T *= -(c * self._s)[:, None]
         T *= c * self._s
-        np.fill_diagonal(T, -(c**2) * self.diagonal())
+        np.fill_diagonal(T, -(c**2) * self.offset())
         yield T
 
 
@@ -94,11 +94,11 @@ class MatrixFree(Operator):
             found[rows] = self._C.matmat(E)[rows, rows - start]
         return found
 
-    def hollow_matmat(self, V: Array) -> Array:
+    def core_matmat(self, V: Array) -> Array:
         s = self._s[:, None]
         return np.asfortranarray(s * self._C.matmat(s * V) - self._diagonal[:, None] * V)
 
-    def diagonal(self) -> Array:
+    def offset(self) -> Array:
         return self._diagonal
 
 

@@ -1,12 +1,12 @@
 r"""Upper bounds on the optimum, each with the grade of its proof.
 
 For any dual vector z with :math:`\operatorname{Diag}(z) - J \succeq 0`, weak duality gives :math:`p_\star \le \sum z`.
-From an iterate with :math:`L = \operatorname{Diag}(y) - J` we take :math:`z = y + s v` along positive weights v, where
+An iterate gives :math:`L = \operatorname{Diag}(y) - J` and, for any metric M with :math:`\langle M, B_\star\rangle \le m`,
 
-.. math:: s = \max(0, -\lambda_{\min}(V^{-1/2} L V^{-1/2})), \qquad p_\star \le \sum y + s \sum v .
+.. math:: L + s M \succeq 0 \quad\Longrightarrow\quad p_\star \le \sum y + s m .
 
-The weights ``1`` give the additive bound, ``y`` the multiplicative one, and ``diag(L) = y - diag(J)`` its shift-invariant
-form, for which s is the relative gap itself.
+The metric ``1`` gives the additive bound, ``Diag(y)`` the multiplicative one, and ``Diag(y - diag(J))`` its shift-invariant
+form, for which s is the relative gap itself. An operator that has a metric of its own is measured by that.
 """
 
 from __future__ import annotations
@@ -15,16 +15,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf
 
 from ..operators.base import Array
+from ..operators.factorization import UNIT
+from ..operators.metric import DiagonalMetric, Metric
 from .lanczos import Ritz, lanczos, spread_error
 from .problem import Iterate, Problem
 from .uniqueness import NullSpace, null_space
 
-_UNIT = np.finfo(float).eps / 2
-# An entry of J is formed with fewer roundings than this.
-_ENTRY_ROUNDINGS = 8
 # Part of the tolerance that the first factorisation is allowed to give away: little where H has converged, so that the
 # certificate is tight, and almost all of it where the proof is tried as early as it may succeed.
 _FIRST_SHIFT = 0.1
@@ -43,6 +41,8 @@ _LANCZOS_RUNS = 150
 _READABLE = 1e-5
 # Weights this small beside the largest would only amplify rounding.
 _WEIGHT_FLOOR = 1e-12
+# Metrics in which eigenvalues of L have a natural size, so that one can tell which of them are zero.
+_NATURAL = ("slack", "own")
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,12 @@ class Certificate:
         Lower bound on the smallest eigenvalue of L, of the same grade.
     stationarity : float
         Largest row of LH relative to the pull of the other rows: how far rows are from where the extension puts them.
+        In the operator's own metric, where it has one.
     gain : float
-        Objective less Tr J, the denominator of ``relative_gap``. Where J is diagonal there is none, and Σ|y| takes its
-        place.
-    weights : {"slack", "multiplicative", "additive"}
-        Along which weights the bound was taken.
+        Objective less Tr J (the offset of the operator, in general), the denominator of ``relative_gap``. Where J is
+        diagonal there is none, and Σ|y| takes its place.
+    weights : {"slack", "multiplicative", "additive", "own"}
+        In which metric the bound was taken.
     null_space : NullSpace or None
         Nullity of L to working precision, its next eigenvalue and whether B* is the only optimum, when a factorisation made
         them known.
@@ -102,15 +103,17 @@ class Certificate:
         )
 
 
-def dual_weights(iterate: Iterate) -> dict[str, Array]:
-    """The usable weights v, best first: near an optimum the slack gives the sharpest bound."""
+def dual_metrics(iterate: Iterate) -> dict[str, Metric]:
+    """The usable metrics, best first: near an optimum the slack gives the sharpest bound."""
+    if iterate.coupling is not None:
+        return {"own": iterate.coupling}
     size = max(float(np.abs(iterate.y).mean()), float(iterate.pull.mean()))
     candidates = {
         "slack": iterate.slack,
         "multiplicative": iterate.y,
         "additive": np.full(len(iterate.y), size if size > 0 else 1.0),
     }
-    return {name: v for name, v in candidates.items() if v.min() > _WEIGHT_FLOOR * v.max()}
+    return {name: DiagonalMetric(v) for name, v in candidates.items() if v.min() > _WEIGHT_FLOOR * v.max()}
 
 
 def certify(
@@ -123,74 +126,75 @@ def certify(
     ``"proof"`` pays for as many factorisations as a proof takes. ``"lanczos"`` spares the factorisations and makes a
     probabilistic bound of the Ritz values, as is always done where no factorisation is possible.
     """
-    weights, error = dual_weights(iterate), problem.operator.error_bound
+    metrics, error = dual_metrics(iterate), problem.operator.error_bound
     provable = problem.operator.can_factor and effort != "lanczos"
-    name, v = next(iter(weights.items()))
+    name, metric = next(iter(metrics.items()))
     if provable:
         part = _ATTEMPT_SHIFT if effort == "attempt" else _FIRST_SHIFT
-        shift = max(part * tol * iterate.gain / v.sum(), 0.0)
-        certificate = _prove(problem, iterate, name, v, shift)
+        shift = max(part * tol * iterate.gain / metric.total(iterate.objective), 0.0)
+        certificate = _prove(problem, iterate, name, metric, shift)
         if certificate is not None:
             return certificate, None
         if effort == "attempt":
             return no_bound(iterate), None
     steps = _LANCZOS_STEPS
     if effort == "lanczos":  # somebody waits
-        weights, steps = {name: v}, _SHORT_STEPS
-    found = {name: (v, _scaled_lanczos(problem, iterate, v, rng, steps)) for name, v in weights.items()}
-    name = min(found, key=lambda k: max(0.0, -found[k][1].lower) * found[k][0].sum())
-    v, ritz = found[name]
-    escape = ritz.vector / np.sqrt(v) if ritz.lower < 0 else None
+        metrics, steps = {name: metric}, _SHORT_STEPS
+    found = {name: _whitened_lanczos(problem, iterate, metric, rng, steps) for name, metric in metrics.items()}
+    cost = {name: max(0.0, -ritz.lower) * metrics[name].total(iterate.objective) for name, ritz in found.items()}
+    name = min(cost, key=cost.__getitem__)
+    metric, ritz = metrics[name], found[name]
+    escape = metric.unwhiten(ritz.vector[:, None])[:, 0] if ritz.lower < 0 else None
     shift = max(-_SAFETY * ritz.lower, 0.0)
-    if provable and (effort == "proof" or shift * v.sum() <= tol * iterate.gain):
+    if provable and (effort == "proof" or _SAFETY * cost[name] <= tol * iterate.gain):
         for _ in range(_MAX_ATTEMPTS):
-            certificate = _prove(problem, iterate, name, v, shift)
+            certificate = _prove(problem, iterate, name, metric, shift)
             if certificate is not None:
                 return certificate, escape
-            shift = max(_ESCALATION * shift, _UNIT)
+            shift = max(_ESCALATION * shift, UNIT)
     if provable and effort == "estimate":
-        return _bound(iterate, name, v, max(0.0, -ritz.lower), "estimate", math.nan, error), escape
+        return _bound(iterate, name, metric, max(0.0, -ritz.lower), "estimate", math.nan, error), escape
     shift, probability = _probable_shift(problem.n, ritz)
-    return _bound(iterate, name, v, shift, "probabilistic", probability, error), escape
+    return _bound(iterate, name, metric, shift, "probabilistic", probability, error), escape
 
 
 def no_bound(iterate: Iterate) -> Certificate:
     """The objective, and nothing known above it: for a solve that was stopped before anything could be."""
-    name, v = next(iter(dual_weights(iterate).items()))
-    return _bound(iterate, name, v, math.inf, "estimate", math.nan, 0.0)
+    name, metric = next(iter(dual_metrics(iterate).items()))
+    return _bound(iterate, name, metric, math.inf, "estimate", math.nan, 0.0)
 
 
 def estimate_bound(problem: Problem, iterate: Iterate, rng: np.random.Generator) -> float:
     """Where the upper bound would be if a short Lanczos run told the truth; optimistic, for display only."""
-    v = next(iter(dual_weights(iterate).values()))
-    ritz = _scaled_lanczos(problem, iterate, v, rng, _ESTIMATE_STEPS)
-    return iterate.objective + max(0.0, -ritz.lower) * float(v.sum())
+    metric = next(iter(dual_metrics(iterate).values()))
+    ritz = _whitened_lanczos(problem, iterate, metric, rng, _ESTIMATE_STEPS)
+    return iterate.objective + max(0.0, -ritz.lower) * metric.total(iterate.objective)
 
 
 def _bound(
     iterate: Iterate,
     name: str,
-    v: Array,
+    metric: Metric,
     s: float,
     grade: str,
     probability: float,
     error_bound: float,
     null: NullSpace | None = None,
 ) -> Certificate:
-    """p⋆ ≤ Σy + sΣv, with the rounding of the sums on the safe side, and what J itself may be wrong by."""
-    n, weight = len(v), float(v.sum())
-    hollow, diagonal = float(np.abs(iterate.slack).sum()), float(np.abs(iterate.diagonal).sum())
-    gap = s * weight + 2 * n * _UNIT * (hollow + (s * weight if s < math.inf else 0.0)) + error_bound
+    """p⋆ ≤ Σy + sm, with the rounding of the sums on the safe side, and what J itself may be wrong by."""
+    n, weight = len(iterate.slack), metric.total(iterate.objective)
+    core, offset = float(np.abs(iterate.slack).sum()), float(np.abs(iterate.offset).sum())
+    gap = s * weight + 2 * n * UNIT * (core + (s * weight if s < math.inf else 0.0)) + error_bound
     gain = iterate.gain
     if not iterate.pull.any():  # J is diagonal
-        gain = diagonal or weight
+        gain = offset or weight
     return Certificate(
         objective=iterate.objective,
-        upper_bound=iterate.objective + gap + n * _UNIT * (hollow + diagonal),
+        upper_bound=iterate.objective + gap + n * UNIT * (core + offset),
         gap=gap,
         grade=grade,
         failure_probability=probability,
-        min_eigenvalue=-s * float(v.max()),
+        min_eigenvalue=-s * metric.largest,
         stationarity=iterate.stationarity,
         gain=gain,
         weights=name,
@@ -198,48 +202,32 @@ def _bound(
     )
 
 
-def _prove(problem: Problem, iterate: Iterate, name: str, v: Array, shift: float) -> Certificate | None:
-    r"""Factorise :math:`V^{-1/2} L V^{-1/2} + sI`; success proves :math:`\lambda_{\min} \ge -(s + \text{rounding})`.
-
-    If floating-point Cholesky of a matrix A runs to completion, then :math:`\lambda_{\min}(A) \ge
-    -\gamma_{n+1}/(1-\gamma_{n+1}) \operatorname{Tr} A` with :math:`\gamma_k = ku/(1-ku)` (Rump 2006; underflow apart, for
-    conventional matrix products in any order); twice that covers blocked factorisations that multiply by reciprocals. To it
-    comes the rounding made when the entries were formed.
-    """
-    n = problem.n
-    root = 1 / np.sqrt(v)
-    gamma = (n + 2) * _UNIT / (1 - (n + 2) * _UNIT)
-    trace = float(np.abs(iterate.slack / v).sum())
-    entries = _ENTRY_ROUNDINGS * _UNIT * float((problem.operator.entry_scale() / v).sum() + trace)
-    rounding = 2 * gamma / (1 - gamma) * (trace + n * shift) + entries
-    shift = max(shift, 2 * rounding)
-    with problem.operator.triangle(root) as T:
-        np.fill_diagonal(T, iterate.slack / v + shift)
-        # The lower triangle of a C-ordered array is the upper triangle of its transpose.
-        factor, info = dpotrf(T.T, lower=0, clean=0, overwrite_a=1)
-        if info != 0:
+def _prove(problem: Problem, iterate: Iterate, name: str, metric: Metric, shift: float) -> Certificate | None:
+    r"""Factorise :math:`L + sM`; success proves the bound for that s, and a little more for rounding."""
+    with problem.operator.factorization(iterate.slack, metric, shift) as factor:
+        if factor is None:
             return None
-        # The null space is read off L scaled to unit diagonal (or L = 0), at an H that has converged.
-        readable = (name == "slack" or not iterate.pull.any()) and max(iterate.defect, shift) <= _READABLE
-        null = null_space(factor, iterate, v, shift) if readable else None
-    return _bound(iterate, name, v, shift + rounding, "proved", 0.0, problem.operator.error_bound, null)
+        # The null space is read off L in a natural metric (or L = 0), at an H that has converged.
+        readable = (name in _NATURAL or not iterate.pull.any()) and max(iterate.defect, factor.added) <= _READABLE
+        null = null_space(factor, iterate, metric) if readable else None
+    return _bound(iterate, name, metric, factor.shift, "proved", 0.0, problem.operator.error_bound, null)
 
 
-def _scaled_lanczos(problem: Problem, iterate: Iterate, v: Array, rng: np.random.Generator, steps: int) -> Ritz:
-    root = 1 / np.sqrt(v)[:, None]
+def _whitened_lanczos(problem: Problem, iterate: Iterate, metric: Metric, rng: np.random.Generator, steps: int) -> Ritz:
+    """The ends of the spectrum of E L Eᵀ, which is that of the pencil (L, M)."""
     slack = iterate.slack[:, None]
 
     def apply(q: Array) -> Array:
-        q = root * q
-        return root * (slack * q - problem.product(q))
+        v = metric.unwhiten(q)
+        return metric.whiten_gradient(slack * v - problem.product(v))
 
     return lanczos(apply, problem.n, steps, rng)
 
 
 def _probable_shift(n: int, ritz: Ritz) -> tuple[float, float]:
-    """s ≥ -λmin of the scaled L, and the probability that this is wrong."""
+    """s ≥ -λmin of the whitened L, and the probability that this is wrong."""
     # Both ends are under-estimated by at most ε times the true spread; nothing but rounding where the space is exhausted.
-    epsilon = n * _UNIT if ritz.exhausted else spread_error(n, ritz.steps, _FAILURE_PROBABILITY / _LANCZOS_RUNS)
+    epsilon = n * UNIT if ritz.exhausted else spread_error(n, ritz.steps, _FAILURE_PROBABILITY / _LANCZOS_RUNS)
     if epsilon >= 0.5:
         return math.inf, _FAILURE_PROBABILITY
     error = epsilon * (ritz.upper - ritz.lower) / (1 - 2 * epsilon)

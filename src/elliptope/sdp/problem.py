@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ..operators.base import Array, Operator
+from ..operators.metric import DiagonalMetric, Metric
 
 # A column of H with no entry beyond this holds a negligible part (1e-7) of the squared length of every row.
 SMALL_COLUMN = 3e-4
@@ -57,36 +58,37 @@ def random_start(n: int, rank: int, rng: np.random.Generator) -> Array:
 
 @dataclass(frozen=True)
 class Iterate:
-    r"""A feasible H with its product P by the hollow J, from which everything of first order follows.
+    r"""A feasible H with its product P by the core :math:`J_0 = J - \operatorname{Diag}(e)`, of which all else follows.
 
-    .. math:: p_i = \sum_{j \ne i} J_{ij} h_j, \qquad \operatorname{diag}(L)_i = h_i \cdot p_i, \qquad
-              y = \operatorname{diag}(L) + \operatorname{diag}(J), \qquad (LH)_i = (h_i \cdot p_i)\, h_i - p_i .
+    .. math:: p_i = (J_0 H)_i, \qquad \text{slack}_i = h_i \cdot p_i, \qquad y = \text{slack} + e, \qquad
+              (LH)_i = (h_i \cdot p_i)\, h_i - p_i .
 
-    Nothing but ``y`` and ``objective`` involves the diagonal of J, so that none of it is lost to its rounding.
+    Where the core is hollow, the slack is diag(L). Nothing but ``y`` and ``objective`` involves the offset e, so that none
+    of it is lost to its rounding.
     """
 
     H: Array
     P: Array
-    diagonal: Array
-    trace: float
+    offset: Array
+    coupling: Metric | None = None  # the operator's own metric, where it has one
 
     @cached_property
     def slack(self) -> Array:
-        """diag(L): non-negative at an optimum, and unchanged when a diagonal is added to J."""
+        """y less the offset; where the core is hollow it is diag(L), non-negative at an optimum."""
         return row_dots(self.H, self.P)
 
     @cached_property
     def gain(self) -> float:
-        """Objective less Tr J: what is won over B = Diag(d), whatever diagonal J carries."""
+        """Objective less Σe: where the core is hollow, what is won over B = Diag(d), whatever diagonal J carries."""
         return float(self.slack.sum())
 
     @cached_property
     def y(self) -> Array:
-        return self.slack + self.diagonal
+        return self.slack + self.offset
 
     @cached_property
     def objective(self) -> float:
-        return self.gain + self.trace
+        return self.gain + float(self.offset.sum())
 
     @cached_property
     def residual(self) -> Array:
@@ -95,29 +97,37 @@ class Iterate:
 
     @cached_property
     def pull(self) -> Array:
-        """Length of p_i: how strongly the other rows hold row i, diag(L) at an optimum, and the natural scale of row i."""
+        """Length of p_i: how strongly the other rows hold row i, the slack at an optimum, and the natural scale of row i."""
         return row_norms(self.P)
 
     @cached_property
     def defect(self) -> float:
-        r""":math:`\big(\sum_i \lVert (LH)_i\rVert^2 / \lVert p_i\rVert / \text{gain}\big)^{1/2}`: of the size of the gap.
+        r""":math:`\big(\langle LH, M^{-1} LH\rangle / \text{gain}\big)^{1/2}`: of the size of the gap.
 
         Rows count by how much the gain depends on them, so that a few weak ones do not hide that the gap is closed.
         """
-        squares = row_dots(self.residual, self.residual)
-        size = float(np.abs(self.slack).sum())
-        return math.sqrt(float(squares @ self.inverse_metric) / size) if size > 0 else 0.0
+        size = self.gain if self.gain > 0 else float(np.abs(self.slack).sum())
+        return math.sqrt(max(inner(self.residual, self.displacement), 0.0) / size) if size > 0 else 0.0
 
     @cached_property
-    def inverse_metric(self) -> Array:
-        """1/pull, the inverse of the natural metric; finite even for rows that nothing pulls."""
-        return 1 / np.maximum(self.pull, np.finfo(float).tiny)
+    def metric(self) -> Metric:
+        """The operator's metric; or else the diagonal of pulls."""
+        return self.coupling or DiagonalMetric(self.scale)
+
+    @cached_property
+    def scale(self) -> Array:
+        """The pulls, kept from zero so that one can divide by them."""
+        return np.maximum(self.pull, np.finfo(float).tiny)
+
+    @cached_property
+    def displacement(self) -> Array:
+        r""":math:`M^{-1} L H`: how far rows are from where they ought to be; shape (n, r)."""
+        return self.metric.solve(self.residual)
 
     @cached_property
     def stationarity(self) -> float:
-        """Largest row of LH relative to the pull on that row: zero exactly at critical points."""
-        norms = row_norms(self.residual)
-        return float(np.divide(norms, self.pull, out=np.zeros_like(norms), where=self.pull > 0).max())
+        """The farthest displacement of a row: zero exactly at critical points."""
+        return float(row_norms(self.displacement).max())
 
 
 class Problem:
@@ -126,12 +136,12 @@ class Problem:
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
         self.n = operator.n
-        self.diagonal = operator.diagonal()
-        self.trace = float(self.diagonal.sum())
+        self.offset = operator.offset()
+        self.metric = operator.metric()
         self.n_products = 0
         self.goal = 0.0  # defect at which the loop will stop; methods need not go further
         self._single: Operator | None = None
-        self._hollow: Array | None = None
+        self._core: Array | None = None
 
     @property
     def in_single_precision(self) -> bool:
@@ -146,17 +156,17 @@ class Problem:
         self._single = None
 
     def product(self, V: Array) -> Array:
-        """Product with the hollow J."""
+        """Product with the core of J."""
         self.n_products += 1
-        return (self._single or self.operator).hollow_matmat(V)
+        return (self._single or self.operator).core_matmat(V)
 
     def evaluate(self, H: Array) -> Iterate:
-        return Iterate(H, self.product(H), self.diagonal, self.trace)
+        return Iterate(H, self.product(H), self.offset, self.metric)
 
-    def hollow_matrix(self) -> Array:
-        """The hollow J itself, (n, n), for methods that factorise; made once."""
-        if self._hollow is None:
+    def core_matrix(self) -> Array:
+        """The core of J itself, hollow, (n, n), for methods that factorise; made once."""
+        if self._core is None:
             with self.operator.triangle(np.ones(self.n)) as T:
-                self._hollow = -np.tril(T, -1)
-            self._hollow += self._hollow.T
-        return self._hollow
+                self._core = -np.tril(T, -1)
+            self._core += self._core.T
+        return self._core

@@ -10,13 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dpotrs
 
 from ..operators.base import Array
+from ..operators.factorization import Factorization
+from ..operators.metric import Metric
 from .problem import SMALL_COLUMN, Iterate, drop_columns, row_norms
 
-# Eigenvalues of L, scaled to unit diagonal, that count as zero. B* moves by the residual over the smallest of the others; a
-# residual of 1e-12 is about what double precision attains, so that below 1e-6 not even six digits of B* are determined.
+# Eigenvalues of L, scaled to unit diagonal or in the operator's metric, that count as zero. B* moves by the residual over
+# the smallest of the others; a residual of 1e-12 is about what double precision attains, so that below 1e-6 not even six
+# digits of B* are determined.
 _NULL = 1e-6
 # Singular values of the map, relative to its largest, that count as zero.
 _INJECTIVE = 1e-6
@@ -45,31 +47,28 @@ class NullSpace:
         return self.nullity <= self.rank
 
 
-def null_space(factor: Array, iterate: Iterate, v: Array, shift: float) -> NullSpace:
-    r"""The null space of L scaled to unit diagonal, from the Cholesky factor of that matrix plus ``shift``.
+def null_space(factor: Factorization, iterate: Iterate, metric: Metric) -> NullSpace:
+    r"""The null space of L in the metric, from the factorisation of L + sM.
 
-    Meaningful once H has converged, for a ``shift`` well below the spectral gap.
-
-    Inverse iteration on H and a few random vectors: the null space dominates the inverse by the factor 1/``shift``, so that
-    one iteration finds it and the Rayleigh quotients of a second measure it.
+    Meaningful once H has converged, for an s well below the spectral gap. Inverse iteration on H and a few random vectors:
+    the null space dominates the inverse by the factor 1/s, so that one iteration finds it and the Rayleigh quotients of a
+    second measure it.
     """
     n, r = iterate.H.shape
     rng = np.random.default_rng(0)  # the probe decides nothing but how soon the null space is found
     width = min(r + _EXTRA, n)
     while True:
-        Q = np.hstack([np.sqrt(v)[:, None] * iterate.H, rng.standard_normal((n, max(width - r, 0)))])
-        Z, _ = dpotrs(factor, Q, lower=0)
-        Q, _ = np.linalg.qr(Z)
-        Z, _ = dpotrs(factor, Q, lower=0)
-        inverse, U = np.linalg.eigh(Q.T @ Z)
-        values = 1 / inverse - shift
+        Q = np.hstack([metric.whiten(iterate.H), rng.standard_normal((n, max(width - r, 0)))])
+        Q, _ = np.linalg.qr(factor.solve(Q))
+        inverse, U = np.linalg.eigh(Q.T @ factor.solve(Q))
+        values = 1 / inverse - factor.added
         null = values <= _NULL
         k = int(null.sum())
         if k < width or width == n or k * (k + 1) // 2 > min(n, _MAX_UNKNOWNS):
             break
         width = min(2 * width, n)
     rank = drop_columns(iterate.H, SMALL_COLUMN, rng).shape[1]
-    return NullSpace(k, float(values[~null].min(initial=np.inf)), rank, _injective(Q @ U[:, null]))
+    return NullSpace(k, float(values[~null].min(initial=np.inf)), rank, _injective(metric.unwhiten(Q @ U[:, null])))
 
 
 def _injective(N: Array) -> bool:

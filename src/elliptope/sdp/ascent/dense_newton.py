@@ -32,7 +32,7 @@ def dense_newton(problem: Problem, iterate: Iterate, rng: np.random.Generator) -
     μ falls with every full step, so that convergence is superlinear, and rises until A is positive definite, so that every
     direction ascends. Indefinite J is no obstacle.
     """
-    J = problem.hollow_matrix()
+    J = problem.core_matrix()
     mu = min(_FIRST_REGULARIZATION, max(iterate.stationarity, _SMALLEST_REGULARIZATION))
     for _ in range(_MAX_ITERATIONS):
         D, used = _direction(J, iterate, mu)
@@ -55,7 +55,7 @@ def dense_newton(problem: Problem, iterate: Iterate, rng: np.random.Generator) -
 
 def _direction(J: Array, iterate: Iterate, mu: float) -> tuple[Array, float]:
     """The regularised Newton step, and the μ that made A positive definite."""
-    H, root = iterate.H, np.sqrt(iterate.inverse_metric)
+    H, root = iterate.H, 1 / np.sqrt(iterate.scale)
     scaled = J * -root[:, None]
     scaled *= root
     slack = iterate.slack * root**2

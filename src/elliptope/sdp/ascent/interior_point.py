@@ -36,7 +36,7 @@ def interior_point(problem: Problem, H: Array, rng: np.random.Generator) -> Iter
     relative gap of 1e-9, or where rounding stops the factorisations.
     """
     n = problem.n
-    J = problem.hollow_matrix().copy()
+    J = problem.core_matrix().copy()
     sums = np.abs(J).sum(axis=1)
     scale = float(sums.mean())
     if scale == 0:

@@ -44,10 +44,9 @@ def newton(
 def _direction(problem: Problem, iterate: Iterate, max_cg: int) -> tuple[Array, bool]:
     """Solve proj(L D) = -LH by preconditioned CG, to an accuracy that grows as the residual falls; and whether it did."""
     H, slack = iterate.H, iterate.slack[:, None]
-    inverse_metric = iterate.inverse_metric[:, None]
     D = np.zeros_like(H)
     r = iterate.residual.copy(order="K")
-    z = project(inverse_metric * r, H)
+    z = project(iterate.metric.solve(r), H)
     p = -z
     rz = inner(r, z)
     # Quadratic convergence, but no further than where the solve will stop.
@@ -61,7 +60,7 @@ def _direction(problem: Problem, iterate: Iterate, max_cg: int) -> tuple[Array, 
         a = rz / curvature
         D += a * p
         r += a * Lp
-        z = project(inverse_metric * r, H)
+        z = project(iterate.metric.solve(r), H)
         rz, previous = inner(r, z), rz
         if rz <= target:
             return D, True

@@ -30,4 +30,4 @@ def power(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Iter
         highest = max(highest, iterate.objective)
         yield iterate
         # A zero row has no direction of ascent; the paper restarts it at random.
-        H = normalize_rows(iterate.P + problem.diagonal[:, None] * iterate.H, rng)
+        H = normalize_rows(iterate.P + problem.offset[:, None] * iterate.H, rng)

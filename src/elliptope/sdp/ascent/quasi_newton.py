@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...operators.base import Array
-from ..problem import Iterate, Problem, inner, row_dots, vector
+from ..problem import Iterate, Problem, inner, vector
 from .line_search import line_search, project
 
 # More pairs cost time at every step and save a few products: worth it where a product is the larger cost.
@@ -66,11 +66,12 @@ def _direction(iterate: Iterate, pairs: deque[_Pair]) -> Array:
         a = float(pair.step @ q) / pair.product
         q -= a * pair.change
         weights.append(a)
-    Q *= iterate.inverse_metric[:, None]
+    Q = iterate.metric.solve(Q)
+    q = vector(Q)
     if pairs:
         last = pairs[-1]
         change = last.change.reshape(Q.shape, order="F")
-        q *= last.product / float(row_dots(change, change) @ iterate.inverse_metric)
+        q *= last.product / inner(change, iterate.metric.solve(change))
     for pair, a in zip(pairs, reversed(weights), strict=True):
         q += (a - float(pair.change @ q) / pair.product) * pair.step
     return -project(Q, iterate.H)

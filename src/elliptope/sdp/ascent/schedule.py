@@ -40,7 +40,7 @@ _COMPRESSION = 10.0
 
 def auto(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Iterate]:
     """Quasi-Newton to the basin of the optimum (or an interior-point method, when it crawls); then Newton, compressed."""
-    n, factors = problem.n, problem.operator.can_factor
+    n, factors = problem.n, problem.operator.has_entries
     patience = max(_PATIENCE_PER_POINT * n, _PATIENCE_PER_PAIR * n**2)
     budget = problem.n_products + patience if factors and n <= _INTERIOR_POINT_SIZE else math.inf
     iterate = yield from _warm_up(problem, H, rng)
@@ -53,7 +53,7 @@ def auto(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Itera
         all_used = compressed.shape[1] == iterate.H.shape[1] < _largest_rank(n)
         if polished or crawls or not all_used:
             break
-        iterate = problem.evaluate(widen(iterate.H, rng))
+        iterate = problem.evaluate(widen(problem, iterate.H, rng))
     if crawls:
         iterate = yield from _last_of(interior_point(problem, iterate.H, rng), iterate)
         yield from dense_newton(problem, iterate, rng)
@@ -67,13 +67,16 @@ def auto(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Itera
 
 
 def _warm_up(problem: Problem, H: Array, rng: np.random.Generator) -> Generator[Iterate, None, Iterate]:
-    r"""From a random start, a few steps :math:`h_i \leftarrow p_i/\lVert p_i\rVert`, each for a product and no more."""
+    r"""From a random start, a few steps :math:`h_i \leftarrow p_i/\lVert p_i\rVert`, each for a product and no more.
+
+    Where the operator has a metric, a random H is smoothed by it instead: rough rows are too far from anything good.
+    """
     for _ in range(_WARM_UP):
         iterate = problem.evaluate(H)
         if iterate.defect < _RANDOM:
             return iterate
         yield iterate
-        H = normalize_rows(iterate.P, rng)
+        H = normalize_rows(iterate.P if problem.metric is None else problem.metric.solve(H), rng)
     return problem.evaluate(H)
 
 
@@ -107,8 +110,11 @@ def _largest_rank(n: int) -> int:
     return int(math.sqrt(2 * n)) + 1
 
 
-def widen(H: Array, rng: np.random.Generator) -> Array:
+def widen(problem: Problem, H: Array, rng: np.random.Generator) -> Array:
     """Twice the columns. A second-order critical point with a column to spare is optimal; others need not be."""
     n, r = H.shape
-    more = min(2 * r, _largest_rank(n)) - r
-    return normalize_rows(np.hstack([H, _PERTURBATION * rng.standard_normal((n, more))]), rng)
+    new = rng.standard_normal((n, min(2 * r, _largest_rank(n)) - r))
+    if problem.metric is not None:
+        new = problem.metric.solve(new)
+        new /= np.sqrt(np.mean(new**2))
+    return normalize_rows(np.hstack([H, _PERTURBATION * new]), rng)

@@ -1,0 +1,66 @@
+r"""Metrics: by which lengths of directions, residuals and negative eigenvalues are measured.
+
+A metric is a positive definite M, given through a root: :math:`M^{-1} = E^\top E`. Whitened coordinates q stand for the
+direction :math:`E^\top q`, so that :math:`E L E^\top` has the eigenvalues of the pencil (L, M).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+Array = np.ndarray
+
+
+class Metric(ABC):
+    """A positive definite n × n matrix M."""
+
+    largest: float  # a bound on the largest eigenvalue of M
+
+    @abstractmethod
+    def solve(self, V: Array) -> Array:
+        r""":math:`M^{-1} V`, shape (n, r)."""
+
+    @abstractmethod
+    def whiten(self, V: Array) -> Array:
+        r""":math:`E^{-\top} V`: directions in whitened coordinates."""
+
+    @abstractmethod
+    def unwhiten(self, Q: Array) -> Array:
+        r""":math:`E^\top Q`: whitened coordinates back to directions."""
+
+    @abstractmethod
+    def whiten_gradient(self, G: Array) -> Array:
+        r""":math:`E G`, for what pairs with directions."""
+
+    @abstractmethod
+    def total(self, objective: float) -> float:
+        r"""A bound on :math:`\langle M, Z\rangle` over the Z of the elliptope that attain ``objective`` or more."""
+
+
+class DiagonalMetric(Metric):
+    """M = Diag(v), v positive: rows are measured one by one."""
+
+    def __init__(self, v: Array) -> None:
+        self.v = v
+        self._inverse = (1 / v)[:, None]
+
+    @property
+    def largest(self) -> float:  # type: ignore[override]
+        return float(self.v.max())
+
+    def solve(self, V: Array) -> Array:
+        return self._inverse * V
+
+    def whiten(self, V: Array) -> Array:
+        return np.sqrt(self.v)[:, None] * V
+
+    def unwhiten(self, Q: Array) -> Array:
+        return Q / np.sqrt(self.v)[:, None]
+
+    def whiten_gradient(self, G: Array) -> Array:
+        return self.unwhiten(G)
+
+    def total(self, objective: float) -> float:
+        return float(self.v.sum())
