@@ -3,8 +3,9 @@
 from . import datasets
 from .diffusion import DiffusionMap
 from .embedding import SDPEmbedding
+from .path import bandwidth_path
 from .rkhs import RKHSEmbedding
 
 __version__ = "0.1.0"
 
-__all__ = ["DiffusionMap", "RKHSEmbedding", "SDPEmbedding", "__version__", "datasets"]
+__all__ = ["DiffusionMap", "RKHSEmbedding", "SDPEmbedding", "__version__", "bandwidth_path", "datasets"]
