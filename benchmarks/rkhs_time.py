@@ -1,7 +1,7 @@
 """RKHSEmbedding from raw rows to proof, against n: seconds, where they go, and the flops of the dense steps.
 
 The floor counts the n × n linear algebra alone: the Cholesky factors of K and of the metric with F Fᵀ between them (n³/3
-flops each), the root of the metric (n³), and per proof two triangular products (n³ each) and a Cholesky factorisation (n³/3).
+flops each), the root of the metric (n³), and per proof two triangular products (n³ each) and a Cholesky factor (n³/3).
 
     python benchmarks/rkhs_time.py --n 1000 2000 4000 --output benchmarks/results
 """
