@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from elliptope.operators import RegularizedOperator
-from elliptope.operators.factorization import UNIT
+from elliptope.kernels import Matern
+from elliptope.operators import RegularizedOperator, as_operator, kernel_matrix
+from elliptope.operators.factorization import UNIT, cholesky_rounding
 from elliptope.operators.matrix import DenseMatrix
+from elliptope.operators.metric import DiagonalMetric
 from elliptope.sdp import solve
 from elliptope.sdp.certificate import certify
 from elliptope.sdp.problem import Problem, random_start
@@ -94,6 +96,16 @@ class TestFactorization:
             assert factor.added == -least * (1 + 1e-6)
             assert factor.added < factor.shift < factor.added + 1e-8
 
+    def test_shift_covers_the_rounding_of_the_factorisation(self, case):
+        metric, z = case.operator.metric(), np.full(N, 5.0)
+        S = case.F @ (np.diag(z) - case.gain) @ case.F.T + case.rho * np.eye(N)
+        with case.operator.factorization(z - case.operator.offset(), metric, 0.0) as factor:
+            assert factor.shift - factor.added > cholesky_rounding(N, np.trace(S)) / case.rho
+        dense = as_operator(case.J)
+        slack = 2 * np.abs(case.J).sum(axis=1)
+        with dense.factorization(slack, DiagonalMetric(slack), 0.0) as factor:
+            assert factor.shift - factor.added > cholesky_rounding(N, N)
+
     def test_solve_is_the_whitened_inverse(self, case):
         metric, V = case.operator.metric(), np.random.default_rng(3).standard_normal((N, 2))
         z = np.full(N, 5.0)
@@ -172,9 +184,34 @@ class TestCertificate:
         assert again.status == "optimal"
         assert again.certificate.objective == pytest.approx(solution.certificate.objective, rel=1e-7)
 
+    def test_lanczos_sees_the_pencil(self, solved):
+        case, _ = solved
+        problem = Problem(case.operator)
+        iterate = problem.evaluate(random_start(N, 2, np.random.default_rng(0)))
+        certificate, direction = certify(problem, iterate, np.random.default_rng(0), 1e-6, "lanczos")
+        root = np.linalg.inv(np.linalg.cholesky(case.M))
+        L = np.diag(iterate.y) - case.J
+        least = np.linalg.eigvalsh(root @ L @ root.T)[0]
+        assert certificate.gap == pytest.approx(-least * case.operator.metric().total(iterate.objective), rel=1e-6)
+        assert direction @ L @ direction == pytest.approx(least * (direction @ case.M @ direction), rel=1e-6)
+
     def test_interruption_gives_a_probable_bound(self, solved):
         case, solution = solved
         stopped = solve(case.operator, rng=0, polish=True, callback=lambda progress: progress.iteration == 20)
         assert stopped.status == "interrupted"
         assert stopped.certificate.grade == "probabilistic"
         assert stopped.certificate.upper_bound >= solution.certificate.objective
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
+def test_few_products(nu, seed):
+    """In the metric the problem is well conditioned however smooth the kernel; from a smooth start it is also near."""
+    n = 150
+    K = kernel_matrix(Matern(0.6, nu), np.random.default_rng(seed).uniform(-1, 1, (n, 2)))
+    F = np.linalg.cholesky(K).T
+    u = K.sum(axis=1, keepdims=True) / np.sqrt(K.sum())
+    operator = RegularizedOperator(DenseMatrix(K.copy(), np.ones(n), u), F, 1e-3 * n**2, float(K.sum()))
+    solution = solve(operator, rng=seed, polish=True)
+    assert solution.status == "optimal"
+    assert solution.n_products < 100
