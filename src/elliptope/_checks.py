@@ -34,6 +34,19 @@ def check_non_negative(name: str, value: Any) -> float:
     return float(value)
 
 
+def check_finite(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise ValueError(f"`{name}` must be a finite number, got {value!r}.")
+    return float(value)
+
+
+def check_between(name: str, value: Any, low: float, high: float) -> float:
+    """A number of the open interval (low, high)."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not low < float(value) < high:
+        raise ValueError(f"`{name}` must lie strictly between {low:g} and {high:g}, got {value!r}.")
+    return float(value)
+
+
 def check_vector(name: str, value: Any, n: int, *, zero: bool = False) -> Array:
     """A float64 vector of length n with positive (or, with ``zero``, non-negative) finite entries."""
     v = np.asarray(value, dtype=np.float64)
