@@ -12,26 +12,17 @@ import argparse
 import os
 import resource
 import time
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
+from timing import Stopwatch, best
 
 from elliptope import SDPEmbedding
 from elliptope.datasets import load_htru2
+from elliptope.operators import factorization
 from elliptope.sdp import certificate
 
 TRAINING = 12_528
-
-
-def best(run: Callable[[], Any], repeats: int = 3) -> float:
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def machine() -> tuple[float, float, float]:
@@ -45,23 +36,6 @@ def machine() -> tuple[float, float, float]:
     return pairs, bandwidth, 2 * 3000**3 / best(lambda: B @ B)
 
 
-class Stopwatch:
-    """Times the calls of one function of a module."""
-
-    def __init__(self, module: Any, name: str) -> None:
-        self.seconds = 0.0
-        plain = getattr(module, name)
-
-        def timed(*args: Any, **options: Any) -> Any:
-            start = time.perf_counter()
-            try:
-                return plain(*args, **options)
-            finally:
-                self.seconds += time.perf_counter() - start
-
-        setattr(module, name, timed)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sigma", type=float, nargs="+", default=[10.0, 5.0])
@@ -73,7 +47,7 @@ def main() -> None:
     X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
     rows = np.random.default_rng(0).permutation(len(X))[:TRAINING]
     proof = Stopwatch(certificate, "_prove")
-    factorisation = Stopwatch(certificate, "dpotrf")
+    factorisation = Stopwatch(factorization, "dpotrf")
     n = TRAINING
     for sigma in sigmas:
         proof.seconds = factorisation.seconds = 0.0

@@ -56,6 +56,12 @@ class TestOptimum:
         assert np.linalg.eigvalsh(L)[0] > -1e-7 * scale
         assert np.abs(L @ H).max() < 1e-7 * scale
 
+    @pytest.mark.parametrize("tol", [1e-1, 1e-2, 1e-3, 1e-4, 1e-5])
+    def test_a_loose_tolerance_is_no_degeneracy(self, tol):
+        est = fit(WINE, bandwidth=2.0, tol=tol)
+        assert est.status_ == "optimal"
+        assert est.certificate_.relative_gap <= tol
+
     def test_certificate_fields(self, case):
         naive, est = case
         c = est.certificate_

@@ -1,13 +1,15 @@
-"""Numbers published in the paper: Figure 3 to six digits, Table 1 within its scatter."""
+"""What the paper publishes: Figure 3 to six digits, Table 1 within its scatter, Proposition 1."""
 
 import os
 from pathlib import Path
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from sklearn.metrics import precision_score, recall_score
 from sklearn.neighbors import KNeighborsClassifier
 
+from common import Naive
 from elliptope import DiffusionMap, SDPEmbedding
 from elliptope.datasets import interval_grid, load_htru2
 
@@ -113,3 +115,26 @@ class TestTable1:
         mean, scatter = np.mean(scores, axis=0), np.std(scores, axis=0, ddof=1)
         assert (scatter < self.MAX_SCATTER).all()
         assert (np.abs(mean - TABLE_1[method, bandwidth]) < 2 * scatter).all()
+
+
+@pytest.mark.parametrize(("n", "sigma", "seed"), [(12, 1.5, 0), (16, 2.0, 1), (20, 1.8, 2)])
+def test_proposition_1_the_nuclear_norm_problem_has_the_same_solution(n, sigma, seed):
+    """min ‖X‖* subject to diag(Σ^-T X Σ^-1) = d, solved by Clarabel: X* = Σ' B* Σ, of the same rank."""
+    points = np.random.default_rng(seed).standard_normal((n, 2))
+    est = SDPEmbedding(bandwidth=sigma, tol=1e-8, random_state=0).fit(points)
+    naive = Naive(points, sigma)
+    values, U = np.linalg.eigh(np.eye(n) - naive.Abar)
+    assert values[0] > 0
+    Sigma = U * np.sqrt(values)
+    inverse = (U / np.sqrt(values)).T  # Σ^-1
+    X = cp.Variable((n, n), PSD=True)
+    constraints = [cp.diag(inverse.T @ X @ inverse) == naive.d]
+    nuclear = cp.Problem(cp.Minimize(cp.normNuc(X)), constraints).solve(solver="CLARABEL")
+    # The nuclear norm of a psd matrix is its trace: the same problem, in a form that Clarabel solves more accurately.
+    trace = cp.Problem(cp.Minimize(cp.trace(X)), constraints).solve(solver="CLARABEL")
+    expected = Sigma.T @ est.embedding_ @ est.embedding_.T @ Sigma
+    assert nuclear == pytest.approx(trace, rel=1e-4)
+    assert np.trace(expected) == pytest.approx(trace, rel=1e-7)
+    np.testing.assert_allclose(X.value, expected, atol=1e-4 * np.abs(expected).max())
+    spectrum = np.linalg.eigvalsh(X.value)[::-1]
+    assert (spectrum > 1e-4 * spectrum[0]).sum() == len(est.eigenvalues_)

@@ -2,9 +2,9 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from elliptope import DiffusionMap, SDPEmbedding
+from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding
 
 
-@parametrize_with_checks([SDPEmbedding(), DiffusionMap()])
+@parametrize_with_checks([SDPEmbedding(), RKHSEmbedding(), DiffusionMap()])
 def test_sklearn_contract(estimator, check):
     check(estimator)

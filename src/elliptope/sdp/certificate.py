@@ -42,7 +42,7 @@ _READABLE = 1e-5
 # Weights this small beside the largest would only amplify rounding.
 _WEIGHT_FLOOR = 1e-12
 # Metrics in which eigenvalues of L have a natural size, so that one can tell which of them are zero.
-_NATURAL = ("slack", "own")
+NATURAL = ("slack", "own")
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ def _prove(problem: Problem, iterate: Iterate, name: str, metric: Metric, shift:
         if factor is None:
             return None
         # The null space is read off L in a natural metric (or L = 0), at an H that has converged.
-        readable = (name in _NATURAL or not iterate.pull.any()) and max(iterate.defect, factor.added) <= _READABLE
+        readable = (name in NATURAL or not iterate.pull.any()) and max(iterate.defect, factor.added) <= _READABLE
         null = null_space(factor, iterate, metric) if readable else None
     return _bound(iterate, name, metric, factor.shift, "proved", 0.0, problem.operator.error_bound, null)
 

@@ -13,7 +13,7 @@ from .._checks import check_choice, check_factor, check_integer, check_positive
 from ..operators import as_operator
 from ..operators.base import Array
 from .ascent import METHODS, Method
-from .certificate import Certificate, certify, estimate_bound, no_bound
+from .certificate import NATURAL, Certificate, certify, estimate_bound, no_bound
 from .problem import Iterate, Problem, drop_columns, normalize_rows, random_start
 from .uniqueness import NullSpace
 
@@ -243,11 +243,11 @@ class _Loop:
         return None
 
     def _needed_stationarity(self, certificate: Certificate) -> float:
-        """B* moves by about the stationarity over the spectral gap of L: how small it must be for ``tol`` in B*."""
+        """B* moves by about the stationarity over the spectral gap of L: what it takes for B* to be well within ``tol``."""
         null = certificate.null_space
         if not self.polish or null is None or not null.unique:
             return math.inf
-        return max(self.tol * null.spectral_gap, _SMALLEST_STATIONARITY)
+        return max(_POLISH * self.tol * null.spectral_gap, _SMALLEST_STATIONARITY)
 
     def _ascend(self, iterates: Iterator[Iterate]) -> bool:
         """Go on until a proof is worth an attempt; True when the method ended by itself before that."""
@@ -341,7 +341,9 @@ class _Loop:
     def _undetermined(self, certificate: Certificate, null: NullSpace | None) -> str | None:
         """Why the optimal B is not determined to working precision, if it is not."""
         if null is None:
-            return "some rows are held so weakly that nothing determines them" if self.polish else None
+            # With a loose tolerance the factorisation does not tell, and B is not claimed to be accurate.
+            weak = self.polish and certificate.weights not in NATURAL
+            return "some rows are held so weakly that nothing determines them" if weak else None
         found = f"L has nullity {null.nullity} or more, B has rank {null.rank}"
         if not null.unique:
             return f"the optimum is not unique to working precision: {found}"

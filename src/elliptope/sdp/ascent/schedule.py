@@ -53,7 +53,7 @@ def auto(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Itera
         all_used = compressed.shape[1] == iterate.H.shape[1] < _largest_rank(n)
         if polished or crawls or not all_used:
             break
-        iterate = problem.evaluate(widen(problem, iterate.H, rng))
+        iterate = problem.evaluate(widen(iterate.H, rng))
     if crawls:
         iterate = yield from _last_of(interior_point(problem, iterate.H, rng), iterate)
         yield from dense_newton(problem, iterate, rng)
@@ -110,11 +110,8 @@ def _largest_rank(n: int) -> int:
     return int(math.sqrt(2 * n)) + 1
 
 
-def widen(problem: Problem, H: Array, rng: np.random.Generator) -> Array:
+def widen(H: Array, rng: np.random.Generator) -> Array:
     """Twice the columns. A second-order critical point with a column to spare is optimal; others need not be."""
     n, r = H.shape
-    new = rng.standard_normal((n, min(2 * r, _largest_rank(n)) - r))
-    if problem.metric is not None:
-        new = problem.metric.solve(new)
-        new /= np.sqrt(np.mean(new**2))
-    return normalize_rows(np.hstack([H, _PERTURBATION * new]), rng)
+    more = min(2 * r, _largest_rank(n)) - r
+    return normalize_rows(np.hstack([H, _PERTURBATION * rng.standard_normal((n, more))]), rng)
