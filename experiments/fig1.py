@@ -21,7 +21,8 @@ LABELS = {0: "cluster 1", 1: "cluster 2", 2: "cluster 3", -1: "outliers"}
 
 def run(options: Options) -> Result:
     seeds = options.seeds(20, 3)
-    ranks, certificates, ratios = [], [], {"SDP": [], "DM": []}
+    ranks, certificates = [], []
+    ratios: dict[str, list[float]] = {"SDP": [], "DM": []}
     for seed in progress("clusters with outliers", seeds):
         X, y = clusters_with_outliers(random_state=seed)
         sdp = certified(X, BANDWIDTH, seed)

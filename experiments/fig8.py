@@ -63,7 +63,7 @@ def run(options: Options) -> Result:
 def measure(seeds: list[int], sigma: np.ndarray) -> tuple[Scores, Scores, list[dict]]:
     """NMI (data sets, bandwidths) of every curve, spectra (data sets, bandwidths, 4), and certificates."""
     names = (*CURVES, "dm_normalized", "algorithm1", "algorithm1_projected")
-    scores = {name: np.empty((len(seeds), len(sigma))) for name in names}
+    scores: Scores = {name: np.empty((len(seeds), len(sigma))) for name in names}
     spectra = {name: np.empty((len(seeds), len(sigma), EIGENVALUES)) for name in ("sdp", "diffusion", "algorithm1")}
     scores["kmeans"] = np.empty(len(seeds))
     certificates = []

@@ -51,10 +51,10 @@ def clustering(
             elinewidth=0.8, linewidth=0.8, **label,
         )  # fmt: skip
     curves = [("sdp" + suffix, "SDP", style.BLUE, "o-"), ("dm" + suffix, "DM", style.VERMILION, "s-")]
-    for name, label, colour, form in curves:
+    for name, title, colour, form in curves:
         values = scores[name]
         ax.errorbar(
-            sigma, values.mean(axis=0), values.std(axis=0, ddof=1), color=colour, fmt=form, elinewidth=1, label=label
+            sigma, values.mean(axis=0), values.std(axis=0, ddof=1), color=colour, fmt=form, elinewidth=1, label=title
         )
     power = scores["algorithm1" + suffix].mean(axis=0)
     ax.plot(sigma, power, "x", color=style.GREEN, markersize=5, label="SDP by Algorithm 1, authors' rule")

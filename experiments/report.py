@@ -24,9 +24,9 @@ INTRODUCTION = """\
 
 M. Fanuel, A. Aspeel, J.-C. Delvenne and J. A. K. Suykens, *Positive semi-definite embedding for dimensionality reduction and
 out-of-sample extensions*, SIAM Journal on Mathematics of Data Science 4(1), 2022: every figure and the table, computed anew.
-Published numbers are in `experiments/published/`, copied from the paper's LaTeX source. Ours come with a certificate: a bound
-on how far the program's value is from its optimum, relative to the gain over the trivial solution, with the grade of its proof.
-"Authors' rule" is the stopping rule of the code that the paper links to."""
+Published numbers are in `experiments/published/`, copied from the paper's LaTeX source. Ours come with a certificate: a
+bound on how far the program's value is from its optimum, relative to the gain over the trivial solution, and the grade of
+its proof. "Authors' rule" is the stopping rule of the code that the paper links to."""
 
 
 def load_all(folder: Path) -> list[Result]:
@@ -60,27 +60,25 @@ def machine(results: list[Result]) -> list[str]:
 
 
 def overview(results: list[Result], absent: list[str]) -> str:
-    """One row per item: how many claims agree, and which do not."""
-    rows = []
+    """How many claims agree, item by item; then all that do not, and what was left out."""
+    rows, differing = [], []
     for result in results:
         counts = Counter(verdict.agrees for verdict in result.verdicts)
-        differing = "; ".join(verdict.claim for verdict in result.verdicts if verdict.agrees is False)
-        link = f"[{result.title}](#{anchor(result.title)})"
-        rows.append(
-            [
-                link,
-                str(counts[True]),
-                str(counts[False]),
-                (result.skipped and "left out") or differing,
-                f"{result.seconds:.0f} s",
-            ]
-        )
-    lines = ["## Overview", markdown(Table("", ["", "agree", "differ", "which differ", "time"], rows))]
+        cells = ["left out", "left out"] if result.skipped else [str(counts[True]), str(counts[False])]
+        rows.append([f"[{result.title}](#{anchor(result.title)})", *cells, f"{result.seconds:.0f}"])
+        differing += [f"- {result.title.split(':')[0]}, {difference(v)}" for v in result.verdicts if v.agrees is False]
     left_out = [f"- {result.title}: {result.skipped}" for result in results if result.skipped]
     left_out += [f"- {item}: not run" for item in absent]
-    if left_out:
-        lines += ["**Left out**", "\n".join(left_out)]
+    lines = ["## Overview", markdown(Table("", ["", "claims that agree", "that differ", "seconds"], rows))]
+    for title, entries in (("Where we differ", differing), ("Left out", left_out)):
+        if entries:
+            lines += [f"**{title}**", "\n".join(entries)]
     return "\n\n".join(lines)
+
+
+def difference(verdict: Verdict) -> str:
+    why = f" ({verdict.why})" if verdict.why else ""
+    return f"{verdict.claim}: published {verdict.published}, ours {verdict.ours}{why}"
 
 
 def anchor(title: str) -> str:

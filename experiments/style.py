@@ -24,7 +24,7 @@ EIGENVALUES = [BLUE, VERMILION, GREEN, PURPLE, ORANGE]
 _MANY_POINTS = 1000
 _RESOLUTION = 110
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "axes.grid": True,
     "axes.spines.right": False,
     "axes.spines.top": False,
