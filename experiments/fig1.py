@@ -97,7 +97,6 @@ def draw(
     for ax, (Z, title, symbol) in zip(axes, panels, strict=False):
         style.scatter(ax, Z, y, LABELS)
         ax.set(title=title, xlabel=f"${symbol}_1$", ylabel=f"${symbol}_2$")
-        ax.locator_params(nbins=5)
     axes[0].legend(fontsize=8)
     for place, (colour, values) in enumerate(zip((style.VERMILION, style.BLUE), (ratios["DM"], ratios["SDP"]), strict=True)):
         spread = np.linspace(-0.15, 0.15, len(values))

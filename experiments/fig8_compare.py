@@ -51,7 +51,7 @@ def overlap_verdicts(theirs: Scores, scores: Scores) -> list[Verdict]:
                 f"{len(meets)} bandwidths",
                 f"{meets.sum()}",
                 bool(meets.all()),
-                f"not at σ = {apart}: see the last lines" if apart else "",
+                f"not at σ = {apart}, see the lines on that bandwidth" if apart else "",
             )
         )
     points = len(CURVES) * len(theirs["sigma"])
@@ -87,11 +87,11 @@ def near_spectrum(theirs: np.ndarray, ours: np.ndarray) -> np.ndarray:
 def spectrum_verdicts(sigma: np.ndarray, theirs: Scores, ours: Scores) -> list[Verdict]:
     verdicts = []
     rows = [
-        ("sdp", "sdp", "B⋆/Tr B⋆"),
-        ("sdp", "algorithm1", "B⋆/Tr B⋆ by Algorithm 1, as its authors stop it"),
-        ("diffusion", "diffusion", "Abar"),
+        ("sdp", "sdp", "B⋆/Tr B⋆", ", where Algorithm 1 is stopped short of the optimum (next line)"),
+        ("sdp", "algorithm1", "B⋆/Tr B⋆ by Algorithm 1, as its authors stop it", ""),
+        ("diffusion", "diffusion", "Abar", ""),
     ]
-    for name, whose, label in rows:
+    for name, whose, label, reason in rows:
         known = np.isfinite(theirs[name]).all(axis=1)
         near = near_spectrum(theirs[name], ours[whose])
         apart = ", ".join(f"{s:g}" for s in sigma[known & ~near])
@@ -101,7 +101,7 @@ def spectrum_verdicts(sigma: np.ndarray, theirs: Scores, ours: Scores) -> list[V
                 f"{known.sum()} bandwidths",
                 f"{(known & near).sum()} agree",
                 bool(near[known].all()),
-                f"not at σ = {apart}" if apart else "",
+                f"not at σ = {apart}{reason}" if apart else "",
             )
         )
     return verdicts

@@ -55,6 +55,7 @@ def scatter(ax: Any, Z: np.ndarray, y: np.ndarray, labels: dict[int, str], size:
         rows = y == value
         edges: dict[str, Any] = {"linewidths": 0} if many else {"edgecolors": "black", "linewidths": 0.3}
         ax.scatter(Z[rows, 0], second[rows], s=area, c=colour, marker=marker, label=label, rasterized=many, **edges)
+    ax.locator_params(nbins=6)  # more labels would run into each other
 
 
 def save(fig: Any, folder: Path, name: str) -> None:

@@ -35,7 +35,6 @@ def run(options: Options) -> Result:
         sdp = certified(X[train], sigma, seed, n_components=2)
         certificates.append(certificate(f"σ = {sigma:g}, split {seed}", sdp))
         embeddings = {"SDP": (sdp.embedding_, sdp.transform(X[test]))}
-        del sdp  # its kernel matrix goes before the next one comes
         dm = DiffusionMap(2, bandwidth=sigma, diffusion_time=0).fit(X[train])
         embeddings["DM"] = (dm.embedding_, dm.transform(X[test]))
         embeddings["DM, λψ"] = tuple(Z * dm.eigenvalues_ for Z in embeddings["DM"])
