@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from common import WINE, Naive
+from elliptope.datasets import clusters_with_outliers
 from experiments import __main__ as reproduction
 from experiments import algorithm1, fig3, fig8_compare, moons, report, table1
 from experiments.common import Options, certified, published
 from experiments.results import Result, Table, Verdict
-
-from common import WINE, Naive
-from elliptope.datasets import clusters_with_outliers
 
 ROOT = Path(__file__).parents[1]
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments.common import published
 from sklearn.metrics import precision_score, recall_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from elliptope import DiffusionMap, SDPEmbedding
 from elliptope.datasets import interval_grid, load_htru2
+from experiments.common import published
 
 PANELS = pytest.mark.parametrize("columns", [slice(1, 3), slice(3, 5)], ids=["left panel", "right panel"])
 
