@@ -67,7 +67,7 @@ def run(options: Options) -> Result:
             compare.spectrum_table("SDP", sdp, compare.TOLERANCE),
             compare.spectrum_table("diffusion map", dm, compare.SAME),
         ],
-        notes=compare.notes(path, dm),
+        notes=compare.notes(path, sdp, stopped, dm),
         figures={
             "fig5": "Embeddings at σ = 10 and 1.5, and the spectra: lines are ours, circles are published.",
             "fig5_algorithm1": "Small bandwidths: certified optimum, published, and Algorithm 1 as its authors stop it.",

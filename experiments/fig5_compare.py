@@ -47,18 +47,29 @@ def ranks(path: list[SDPEmbedding]) -> str:
     return " or ".join(str(r) for r in sorted({len(fit.eigenvalues_) for fit in path if fit.status_ == "optimal"}))
 
 
-def notes(path: list[SDPEmbedding], dm: Curves) -> list[str]:
+def notes(path: list[SDPEmbedding], sdp: Curves, stopped: list[Stopped], dm: Curves) -> list[str]:
     relation = "interlace" if interlace(dm) else "do not interlace"
     return [
         f"Five eigenvalues are published at every σ; the optimum has rank {ranks(path)} from σ = 0.6 on, and at 0.5, where "
         "it is not determined to working precision (status degenerate), almost all of it is in one. What is left in the "
-        "published third to fifth is the distance of that solver from the optimum. Which method, start and number of "
-        "iterations the published curve comes from is not known: Algorithm 1 under the rule of the public code gives "
-        "spectra of that kind, not those digits.",
+        "published third to fifth is therefore the distance of that solver from the optimum.",
+        "That the published method had not converged is an inference from these spectra: which method, start and number of "
+        "iterations they come from is not known. Algorithm 1 under the rule of the public code gives spectra of that kind, "
+        f"not those digits. {closer(sdp, stopped)}",
         "Tried for the diffusion spectrum, without success: population instead of sample standard deviation, and powers of "
         f"m other than ½, or constants, in v0. The published eigenvalues {relation} with ours, as they do when another unit "
-        "vector than v0 is subtracted; the square root of m at one fixed bandwidth is the one that fits.",
+        "vector than v0 is subtracted; so √m of one fixed bandwidth was tried, for every bandwidth of the figure.",
     ]
+
+
+def closer(sdp: Curves, stopped: list[Stopped]) -> str:
+    """At which small bandwidths Algorithm 1 ends nearer to the optimum than the published spectrum, and where farther."""
+    k = sdp.ours.shape[1]
+    power = np.array([np.abs(stop.spectrum[:k] - ours).max() for stop, ours in zip(stopped, sdp.ours, strict=True)])
+    small = sdp.sigma <= SMALL + 1e-9
+    sides = {"farther": small & (power > sdp.difference), "nearer": small & (power <= sdp.difference)}
+    text = [f"{word} at σ = {', '.join(f'{s:g}' for s in sdp.sigma[rows])}" for word, rows in sides.items() if rows.any()]
+    return f"Up to σ = {SMALL} it ends {' and '.join(text)}: farther from the certified spectrum, or nearer, than the published one."
 
 
 def sdp_verdicts(sdp: Curves) -> list[Verdict]:
@@ -80,7 +91,7 @@ def sdp_verdicts(sdp: Curves) -> list[Verdict]:
             f"{theirs[0]:.3f}",
             f"{ours[0]:.3f}",
             bool(d <= TOLERANCE),
-            "" if d <= TOLERANCE else "the published method had not converged (table below)",
+            "" if d <= TOLERANCE else "the published method had not converged, see the table",
         )
         for s, theirs, ours, d in zip(sdp.sigma, sdp.published, sdp.ours, sdp.difference, strict=True)
         if s < CONVERGED - 1e-9
@@ -97,7 +108,7 @@ def dm_verdicts(dm: Curves, stale: float, stale_difference: float) -> list[Verdi
             f"{len(dm.sigma)} bandwidths",
             f"{agree.sum()} agree; largest difference {dm.difference[worst]:.3f} at σ = {dm.sigma[worst]:g}",
             bool(agree.all()),
-            f"the published curve subtracts, at every σ, the vector v0 of σ = {stale:g} (next line)",
+            f"the published curve subtracts, at every σ, the vector v0 of σ = {stale:g}, see the next claim",
         ),
         Verdict(
             f"the same, with v0 of σ = {stale:g} subtracted at every σ",
