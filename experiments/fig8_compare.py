@@ -34,7 +34,8 @@ def notes(theirs: Scores, scores: Scores, certificates: list[dict]) -> list[str]
         f"{overlaps(theirs, 'dm', scores['dm_normalized']).sum()} bandwidths.",
         "At σ = 0.05 some eigenvalues of Abar agree with 1 to the last digits: the diffusion map is any basis of their "
         "space, and its NMI means nothing. The optimum of the SDP is not unique to working precision either (status "
-        f"degenerate): even from a start with thirty columns {len(loose)} of {len(certificates)} programs, all of them there, end short of a gap of 1e-6"
+        f"degenerate): even from a start with thirty columns {len(loose)} of {len(certificates)} programs, all of them "
+        "there, end short of a gap of 1e-6"
         + (f", at {max(fit['relative_gap'] for fit in loose):.0e} or less." if loose else "."),
         "The published spectra belong to one data set, the last; ours are means over all of them.",
     ]
