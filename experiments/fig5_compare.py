@@ -70,8 +70,8 @@ def closer(sdp: Curves, stopped: list[Stopped]) -> str:
     sides = {"farther": small & (power > sdp.difference), "nearer": small & (power <= sdp.difference)}
     text = [f"{word} at σ = {', '.join(f'{s:g}' for s in sdp.sigma[rows])}" for word, rows in sides.items() if rows.any()]
     return (
-        f"Up to σ = {SMALL} it ends {' and '.join(text)}: farther from the certified spectrum, or nearer, than the published "
-        "one."
+        f"Up to σ = {SMALL} it ends {' and '.join(text)}: farther from the certified spectrum, or nearer, than the "
+        "published one."
     )
 
 
