@@ -23,8 +23,10 @@ import sklearn
 from sklearn.exceptions import ConvergenceWarning
 
 import elliptope
-from elliptope import SDPEmbedding
+from elliptope import SDPEmbedding, bandwidth_path
 from elliptope.datasets import load_htru2, load_mnist_digits
+from elliptope.path import BandwidthPath
+from elliptope.sdp import Certificate
 
 from .results import Result
 
@@ -154,17 +156,37 @@ def certified(
 
 def certificate(label: str, estimator: SDPEmbedding) -> dict[str, Any]:
     """What was proved about a fit."""
-    proof = estimator.certificate_
+    return _certificate(
+        label, estimator.status_, estimator.certificate_, len(estimator.eigenvalues_), estimator.n_products_
+    )
+
+
+def path_certificates(path: BandwidthPath) -> list[dict[str, Any]]:
+    """The same for every bandwidth of a path."""
+    return [
+        _certificate(f"σ = {r.bandwidth:.3g}", r.status, r.certificate, len(r.eigenvalues), r.n_products)
+        for r in path.records
+    ]
+
+
+def _certificate(label: str, status: str, proof: Certificate, rank: int, products: int) -> dict[str, Any]:
     return {
         "label": label,
-        "status": estimator.status_,
+        "status": status,
         "grade": proof.grade,
         "relative_gap": proof.relative_gap,
         "objective": proof.objective,
         "upper_bound": proof.upper_bound,
-        "rank": len(estimator.eigenvalues_),
-        "products": estimator.n_products_,
+        "rank": rank,
+        "products": products,
     }
+
+
+def certified_path(X: np.ndarray, bandwidths: Iterable[float], seed: int) -> BandwidthPath:
+    """The SDP embedding along bandwidths, with a bar where somebody watches."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return bandwidth_path(X, bandwidths, random_state=seed, verbose=sys.stderr.isatty())
 
 
 def spectrum(estimator: SDPEmbedding, k: int) -> np.ndarray:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 from sklearn.datasets import load_wine
 
-from elliptope import DiffusionMap, SDPEmbedding
+from elliptope import DiffusionMap
 
 from . import algorithm1, fig5_pictures
 from . import fig5_compare as compare
 from .common import (
     Options,
-    certificate,
     certified,
+    certified_path,
+    path_certificates,
     progress,
     published,
     published_spectrum,
     run_alone,
-    spectrum,
     standardize,
 )  # fmt: skip
 from .fig5_compare import Curves
@@ -33,8 +33,9 @@ def run(options: Options) -> Result:
     X, y = load_wine(return_X_y=True)
     X = standardize(X)
     sigma, theirs = published_spectrum("fig5_sdp_spectrum", QUICK_SDP if options.quick else None)
-    path = bandwidth_path(X, sigma, options.seed)
-    sdp = Curves(sigma, theirs, np.array([spectrum(fit, theirs.shape[1]) for fit in path]))
+    path = certified_path(X, sigma, options.seed)
+    k = theirs.shape[1]
+    sdp = Curves(sigma, theirs, np.pad(path.spectra, ((0, 0), (0, k)))[:, :k])
     stopped = [algorithm1.run(X, s, algorithm1.WINE, options.seed) for s in progress("Wine, Algorithm 1", sigma)]
     sigma, theirs = published_spectrum("fig5_diffusion_spectrum", QUICK_DM if options.quick else None)
     dm = Curves(sigma, theirs, np.array([DiffusionMap(theirs.shape[1], bandwidth=s).fit(X).eigenvalues_ for s in sigma]))
@@ -59,7 +60,7 @@ def run(options: Options) -> Result:
             "stale_bandwidth": stale,
             "stale_difference": stale_difference,
         },
-        certificates=[certificate(f"σ = {s:.3g}", fit) for s, fit in zip(sdp.sigma, path, strict=True)],
+        certificates=path_certificates(path),
         verdicts=[*compare.sdp_verdicts(sdp), *compare.dm_verdicts(dm, stale, stale_difference)],
         tables=[
             compare.stopping_table(sdp, stopped),
@@ -74,11 +75,6 @@ def run(options: Options) -> Result:
         },
         seeds=[options.seed],
     )
-
-
-def bandwidth_path(X: np.ndarray, bandwidths: np.ndarray, seed: int) -> list[SDPEmbedding]:
-    """A certified fit at every bandwidth."""
-    return [certified(X, s, seed) for s in progress("Wine, SDP", bandwidths)]
 
 
 def stale_deflation(X: np.ndarray, dm: Curves) -> tuple[float, float]:

@@ -9,6 +9,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from elliptope import DiffusionMap, SDPEmbedding
+from elliptope.path import BandwidthPath
 
 from .algorithm1 import Stopped
 from .results import Table, Verdict
@@ -42,12 +43,12 @@ def interlace(dm: Curves) -> bool:
     return bool(above.all() and below.all())
 
 
-def ranks(path: list[SDPEmbedding]) -> str:
+def ranks(path: BandwidthPath) -> str:
     """Ranks of the optima that are determined."""
-    return " or ".join(str(r) for r in sorted({len(fit.eigenvalues_) for fit in path if fit.status_ == "optimal"}))
+    return " or ".join(str(r) for r in sorted({len(r.eigenvalues) for r in path.records if r.status == "optimal"}))
 
 
-def notes(path: list[SDPEmbedding], sdp: Curves, stopped: list[Stopped], dm: Curves) -> list[str]:
+def notes(path: BandwidthPath, sdp: Curves, stopped: list[Stopped], dm: Curves) -> list[str]:
     relation = "interlace" if interlace(dm) else "do not interlace"
     return [
         f"Five eigenvalues are published at every σ; the optimum has rank {ranks(path)} from σ = 0.6 on, and at 0.5, where "
