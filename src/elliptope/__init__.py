@@ -3,8 +3,9 @@
 from . import datasets
 from .diffusion import DiffusionMap
 from .embedding import SDPEmbedding
+from .persistence import ModelFileError, load
 from .rkhs import RKHSEmbedding
 
 __version__ = "0.1.0"
 
-__all__ = ["DiffusionMap", "RKHSEmbedding", "SDPEmbedding", "__version__", "datasets"]
+__all__ = ["DiffusionMap", "ModelFileError", "RKHSEmbedding", "SDPEmbedding", "__version__", "datasets", "load"]
