@@ -138,7 +138,8 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         self._check_parameters()
         X, kernel, J = self._prepare(X, sample_weight)
         start = None if start is None else check_factor("start", start, len(X))[self._support]
-        d, self._diagonal = resolve_diagonal(self.diagonal, X, self._support, kernel, J)
+        self._diagonal = resolve_diagonal(self.diagonal, self._support, len(X), kernel, J)
+        d = self._diagonal.on_sample(X[self._support], J)
         J.set_row_scale(J.w * np.sqrt(d))
         solution = self._solve(J, self.solver, start)
         Xi, self.eigenvalues_ = eigenvectors(solution.factor, d, J.w)
