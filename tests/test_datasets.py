@@ -1,6 +1,5 @@
 import os
 from http.client import IncompleteRead
-from pathlib import Path
 from urllib.error import URLError
 
 import numpy as np
@@ -15,8 +14,7 @@ from elliptope.datasets import (
     load_mnist_digits,
     two_moons,
 )
-
-REFERENCE = Path(__file__).parent / "reference"
+from experiments.common import published
 
 
 @pytest.fixture
@@ -137,10 +135,9 @@ def test_same_seed_same_data(generate):
 class TestIntervalGrid:
     @pytest.mark.parametrize(("n", "name"), [(15, "training"), (100, "extension")])
     def test_abscissae_of_figure_3(self, n, name):
-        published = np.loadtxt(REFERENCE / f"fig3_{name}.csv", delimiter=",")
         X, w = interval_grid(n)
         assert X.shape == (n, 1)
-        np.testing.assert_allclose(X[:, 0], published[:, 0], atol=1e-14)
+        np.testing.assert_allclose(X[:, 0], published(f"fig3_{name}")["x"], atol=1e-14)
         np.testing.assert_array_equal(w, np.full(n, 2 / n))
 
     def test_is_the_midpoint_rule(self):

@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from common import CLUSTERS, MOONS, RANK_4, WINE, WINE_CLASS, Naive, fit, gram, row_error, weights
 from elliptope import SDPEmbedding
+from elliptope.datasets import two_moons
 from elliptope.kernels import Gaussian, Matern
 
 
@@ -55,6 +56,14 @@ class TestOptimum:
         scale = np.abs(L).max()
         assert np.linalg.eigvalsh(L)[0] > -1e-7 * scale
         assert np.abs(L @ H).max() < 1e-7 * scale
+
+    @pytest.mark.slow
+    def test_a_bandwidth_below_the_spacing_of_the_points(self):
+        """Two moons at σ = 0.05: many directions are almost free, and the proof needs more columns than the ascent had."""
+        est = fit(two_moons(random_state=1)[0], bandwidth=0.05)
+        assert est.certificate_.grade == "proved"
+        assert est.certificate_.relative_gap <= 1e-6
+        assert est.status_ == "degenerate"
 
     @pytest.mark.parametrize("tol", [1e-1, 1e-2, 1e-3, 1e-4, 1e-5])
     def test_a_loose_tolerance_is_no_degeneracy(self, tol):

@@ -55,7 +55,9 @@ def auto(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Itera
             break
         iterate = problem.evaluate(widen(iterate.H, rng))
     if crawls:
-        iterate = yield from _last_of(interior_point(problem, iterate.H, rng), iterate)
+        # Where rows crawl, the optimum often has more columns than they had to crawl in.
+        wide = widen(widen(iterate.H, rng), rng)
+        iterate = yield from _last_of(interior_point(problem, wide, rng), iterate)
         yield from dense_newton(problem, iterate, rng)
         return
     dense = factors and n <= _DENSE_NEWTON_SIZE
