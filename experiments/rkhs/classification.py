@@ -56,37 +56,37 @@ def _diffusion(A: np.ndarray, B: np.ndarray, parameters: Parameters) -> tuple[Em
 
 @dataclass(frozen=True)
 class Method:
-    """An embedding of a training part and of new points; parameters that are fixed, and the grid of the selection."""
+    """An embedding of a training part and of new points; parameters that are fixed, and the grids to select from."""
 
     embed: Callable[[np.ndarray, np.ndarray, Parameters], tuple[Embedded | None, Row]]
     fixed: dict[str, Parameters]
-    grid: dict[str, tuple]
+    grids: dict[str, dict[str, tuple]]
 
-    @property
-    def default(self) -> Parameters:
-        return self.fixed["default"]
-
-    def candidates(self) -> list[Parameters]:
-        """The default first: where others are only as good, it is kept."""
-        others = [dict(zip(self.grid, values, strict=True)) for values in product(*self.grid.values())]
-        return [self.default, *(one for one in others if one != self.default)]
+    def candidates(self, name: str) -> list[Parameters]:
+        """All points of a grid, after the default: where others are only as good, it is kept."""
+        grid, default = self.grids[name], self.fixed["default"]
+        others = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+        return [default, *(one for one in others if one != default)]
 
 
 # Factors of the bandwidth that the knn rule gives, which is the default of both.
 _FACTORS = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.7, 8.0, 11.0)
+_SMOOTHNESS = {"nu": (0.5, 1.5, 2.5), "length_scale": ("median", "knn")}
 METHODS = {
     "RKHS": Method(
         _rkhs,
         {"default": asdict(CURRENT), "recommended": asdict(RECOMMENDED)},
         {
-            "regularization": (1e-2, 1e-3, 1e-4, 1e-5),
-            "relative": (False,),
-            "nu": (0.5, 1.5, 2.5),
-            "length_scale": ("median", "knn"),
+            "selection": {"regularization": (0.3, 0.1, 0.03, 0.01), "relative": (True,), **_SMOOTHNESS},
+            "selection, λ absolute": {"regularization": (1e-2, 1e-3, 1e-4, 1e-5), "relative": (False,), **_SMOOTHNESS},
         },
     ),
-    "SDP": Method(_sdp, {"default": {"factor": 1.0, "normalize": None}}, {"factor": _FACTORS, "normalize": (None, "unit")}),
-    "DM": Method(_diffusion, {"default": {"factor": 1.0, "time": 1}}, {"factor": _FACTORS, "time": (1, 0)}),
+    "SDP": Method(
+        _sdp,
+        {"default": {"factor": 1.0, "normalize": None}},
+        {"selection": {"factor": _FACTORS, "normalize": (None, "unit")}},
+    ),
+    "DM": Method(_diffusion, {"default": {"factor": 1.0, "time": 1}}, {"selection": {"factor": _FACTORS, "time": (1, 0)}}),
 }
 
 
@@ -143,12 +143,14 @@ def _compare(
     ]
     solves: list[Row] = []
     for name, method in METHODS.items():
-        candidates = method.candidates()[:: 5 if quick else 1]
-        chosen, inner = _select(X[train], y_train, method, candidates, trial)
-        solves += [{"method": name, "stage": "selection", **row} for row in inner]
+        chosen = {by: dict.fromkeys(TASKS, parameters) for by, parameters in method.fixed.items()}
+        for grid in method.grids:
+            candidates = method.candidates(grid)[:: 5 if quick else 1]
+            chosen[grid], inner = _select(X[train], y_train, method, candidates, trial)
+            solves += [{"method": name, "stage": grid, **row} for row in inner]
         outcomes: dict[str, tuple[Embedded | None, Row]] = {}
-        for by, task in product((*method.fixed, "selection"), TASKS):
-            parameters = chosen[task] if by == "selection" else method.fixed[by]
+        for by, task in product(chosen, TASKS):
+            parameters = chosen[by][task]
             key = json.dumps(parameters)
             if key not in outcomes:
                 outcomes[key] = method.embed(A, B, parameters)

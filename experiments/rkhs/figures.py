@@ -14,8 +14,6 @@ from .drawing import BLACK, MARKERS, SERIES, figure, save
 from .rows import Row
 from .violation import DELTA, Setting
 
-LINE = {"linewidth": 1, "color": BLACK, "linestyle": "--"}
-
 
 def _select(rows: list[Row], **wanted: Any) -> list[Row]:
     return [row for row in rows if wanted.items() <= row.items() and row.get("status") != "singular"]
@@ -27,9 +25,9 @@ def _medians(rows: list[Row], x: str, y: str) -> tuple[np.ndarray, np.ndarray]:
     return tuple(np.array([np.median([row[key] for row in group]) for group in groups]) for key in (x, y))  # type: ignore
 
 
-def _power(ax: Any, x: np.ndarray, y: np.ndarray, exponent: float, label: str) -> None:
+def _power(ax: Any, x: np.ndarray, y: np.ndarray, exponent: float, label: str, colour: str) -> None:
     """A power law through the last point."""
-    ax.plot(x, y[-1] * (x / x[-1]) ** exponent, label=label, **LINE)
+    ax.plot(x, y[-1] * (x / x[-1]) ** exponent, label=label, color=colour, linewidth=1, linestyle="--")
 
 
 def draw_violation(rows: list[Row], folder: Path) -> None:
@@ -43,7 +41,7 @@ def draw_violation(rows: list[Row], folder: Path) -> None:
         x, y = _medians(chosen, "n", "sup")
         axes[0].plot(x, y, color=colour, marker=marker, label=f"ν = {nu:g}")
         if setting.m > 0:
-            _power(axes[0], x, y, -setting.m / 2, f"$n^{{-{setting.m}/2}}$, the theorem's rate")
+            _power(axes[0], x, y, -setting.m / 2, f"$n^{{-{setting.m}/2}}$, the theorem's rate", colour)
     axes[0].set(title="Disc, random points, λ = 0.001", xlabel="n", ylabel="sup |d(x) - b(x, x)|")
     spread = _select(rows, p=2, design="spread", nu=1.5) or _select(rows, p=1, design="spread", nu=1.5)
     s = spread[0]["s"]
@@ -51,7 +49,7 @@ def draw_violation(rows: list[Row], folder: Path) -> None:
     for (key, label, exponent), colour, marker in zip(norms, SERIES, MARKERS, strict=False):
         x, y = _medians(spread, "fill_distance", key)
         axes[1].plot(x, y, color=colour, marker=marker, label=label)
-        _power(axes[1], x, y, exponent, f"$h^{{{exponent:g}}}$")
+        _power(axes[1], x, y, exponent, f"$h^{{{exponent:g}}}$", colour)
     title = f"Spread points, p = {spread[0]['p']}, s = {s:g}"
     axes[1].set(title=title, xlabel="fill distance h", ylabel="|d(x) - b(x, x)|")
     family = [row for row in _select(rows, p=2, design="random", nu=1.5, d="constant") if row["regularization"] != "theory"]
@@ -73,7 +71,7 @@ def draw_regularization(path: list[Row], thresholds: list[Row], folder: Path) ->
     parts = [("f_n", "$f_n$"), ("penalty", "λ Tr B"), ("objective", "$f_n$ - λ Tr B")]
     for (key, label), colour, marker in zip(parts, SERIES, MARKERS, strict=False):
         axes[0].plot(x, [row[key] for row in largest], color=colour, marker=marker, label=label)
-    axes[0].axvline(largest[0]["collapse"], label=r"$\lambda_c$", **LINE)
+    axes[0].axvline(largest[0]["collapse"], label=r"$\lambda_c$", color=BLACK, linewidth=1, linestyle="--")
     axes[0].set(title=f"Objective, disc, n = {largest[0]['n']}", xlabel="λ", xscale="log", ylim=(-0.15, 0.2))
     for n, colour, marker in zip(sorted({row["n"] for row in path}), SERIES, MARKERS, strict=False):
         chosen = _select(path, n=n)
@@ -113,7 +111,7 @@ def draw_spectrum(rows: list[Row], folder: Path) -> None:
             # Ranks are integers: a little offset keeps lines apart that coincide.
             ranks = [row["rank"] + 0.05 * (place - 2) for row in line]
             bottom.plot([r["regularization"] for r in line], ranks, color=colour, marker=marker, label=f"ν = {nu:g}")
-        bottom.set(xlabel="λ", ylabel="rank")
+        bottom.set(xlabel="λ", ylabel="rank", yticks=range(1, max(row["rank"] for row in _select(rows, data=name)) + 1))
     axes[0].legend(title="eigenvalue")
     axes[len(names)].legend()
     save(fig, folder, "spectrum")
@@ -133,5 +131,5 @@ def draw_classification(rows: list[Row], folder: Path) -> None:
                     label=method if k == 0 else None,
                 )  # fmt: skip
         ax.set(title=name, xticks=range(len(TASKS)), xticklabels=[str(task) for task in TASKS], ylabel="test accuracy")
-    axes[0].legend()
+    axes[0].legend(loc="lower right")
     save(fig, folder, "classification")
