@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
 
-from elliptope import SDPEmbedding
+from elliptope import SDPEmbedding, bandwidth_path
 from elliptope.datasets import clusters_with_outliers, two_moons
 
 WINE, WINE_CLASS = load_wine(return_X_y=True)
@@ -15,6 +15,8 @@ MOONS = two_moons(100, random_state=0)[0]
 CLUSTERS, CLUSTER = clusters_with_outliers(random_state=0)
 # A small instance whose optimum at σ = 2 has rank 4, all four eigenvalues large: truncation has something to cut.
 RANK_4 = np.random.default_rng(1).standard_normal((40, 12))
+# Bandwidths, in no order, at which WINE has a unique optimum.
+PATH = [3.0, 1.5, 6.0, 2.0, 4.0]
 
 
 class Naive:
@@ -63,3 +65,20 @@ def weights(n, zeros=0):
     w = np.random.default_rng(5).uniform(0.2, 3.0, n)
     w[:: n // zeros if zeros else n + 1] = 0.0
     return w
+
+
+def fit_path(X=WINE, bandwidths=PATH, **options):
+    """A path with a fixed seed; what the statuses say is the business of the test."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return bandwidth_path(X, bandwidths, **{"random_state": 0, **options})
+
+
+def assert_same_path(one, two):
+    """Equal to the last bit, times apart."""
+    assert len(one.records) == len(two.records)
+    for a, b in zip(one.records, two.records, strict=True):
+        for name in ("embedding", "factor", "eigenvalues"):
+            np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+        for name in ("bandwidth", "certificate", "status", "n_iter", "n_products"):
+            assert getattr(a, name) == getattr(b, name)

@@ -137,6 +137,27 @@ class TestOptimum:
         np.testing.assert_allclose(gram(est), d * np.array([[1, -1], [-1, 1]]), rtol=1e-9)
 
 
+class TestStart:
+    @pytest.mark.parametrize("w", [None, weights(178, zeros=9)], ids=["uniform", "zeros"])
+    def test_ends_at_the_same_optimum_sooner(self, w):
+        cold = fit(WINE, w, bandwidth=2.0)
+        warm = SDPEmbedding(bandwidth=2.0, random_state=1).fit(WINE, sample_weight=w, start=7 * cold.embedding_)
+        assert warm.status_ == "optimal"
+        assert warm.n_products_ < 0.5 * cold.n_products_
+        np.testing.assert_allclose(gram(warm), gram(cold), atol=1e-6)
+
+    @pytest.mark.parametrize(
+        ("start", "message"),
+        [
+            (np.ones((177, 2)), r"`start` must be an array of shape \(178, r\), got shape \(177, 2\)"),
+            (np.full((178, 2), np.inf), "`start` must be finite, got inf at row 0"),
+        ],
+    )
+    def test_refused(self, start, message):
+        with pytest.raises(ValueError, match=message):
+            SDPEmbedding(bandwidth=2.0).fit(WINE, sample_weight=weights(178, zeros=9), start=start)
+
+
 class TestPrecomputed:
     @pytest.mark.parametrize("w", [None, weights(200), weights(200, zeros=11)], ids=["uniform", "weights", "zeros"])
     @pytest.mark.parametrize("diagonal", ["kernel", "constant", np.linspace(1, 2, 200)], ids=["kernel", "constant", "array"])

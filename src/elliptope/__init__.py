@@ -1,10 +1,11 @@
 """Embeddings that come with a proof: positive semi-definite embedding with certificate, extension and learned kernel."""
 
-from . import datasets
+from . import datasets, theory
 from .diffusion import DiffusionMap
 from .embedding import SDPEmbedding
+from .path import bandwidth_path
 from .rkhs import RKHSEmbedding
 
 __version__ = "0.1.0"
 
-__all__ = ["DiffusionMap", "RKHSEmbedding", "SDPEmbedding", "__version__", "datasets"]
+__all__ = ["DiffusionMap", "RKHSEmbedding", "SDPEmbedding", "__version__", "bandwidth_path", "datasets", "theory"]

@@ -54,7 +54,7 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
         if self.rank != "auto":
             check_integer("rank", self.rank, 1, "'auto' or ")
 
-    def _solve(self, J: Operator, method: str = "auto") -> Solution:
+    def _solve(self, J: Operator, method: str = "auto", start: Array | None = None) -> Solution:
         """Solve, and record what the solver says of its solution."""
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         solution = solve(
@@ -65,6 +65,7 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
             polish=True,
             max_iter=self.max_iter,
             rng=np.random.default_rng(seed),
+            start=start,
             callback=progress_callback(self, bool(self.verbose)),
         )
         self.certificate_: Certificate = solution.certificate

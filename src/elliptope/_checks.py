@@ -58,3 +58,14 @@ def check_vector(name: str, value: Any, n: int, *, zero: bool = False) -> Array:
         sign = "non-negative" if zero else "positive"
         raise ValueError(f"`{name}` must be {sign} and finite, got {float(v[row])!r} at row {row}.")
     return v
+
+
+def check_factor(name: str, value: Any, n: int) -> Array:
+    """A float64 matrix with n rows, at least one column and finite entries."""
+    H = np.asarray(value, dtype=np.float64)
+    if H.ndim != 2 or len(H) != n or H.shape[1] < 1:
+        raise ValueError(f"`{name}` must be an array of shape ({n}, r), got shape {H.shape}.")
+    if not np.isfinite(H).all():
+        row, column = np.argwhere(~np.isfinite(H))[0]
+        raise ValueError(f"`{name}` must be finite, got {float(H[row, column])!r} at row {row}.")
+    return H

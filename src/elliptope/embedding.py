@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ._base import KernelEmbedding
 from ._certified import CertifiedEmbedding, eigenvectors
-from ._checks import check_choice, check_integer
+from ._checks import check_choice, check_factor, check_integer
 from ._progress import with_callbacks
 from .diagonals import resolve_diagonal
 from .kernels import Array
@@ -127,17 +127,20 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         self.verbose = verbose
 
     @with_callbacks
-    def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> SDPEmbedding:
+    def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None, start: Array | None = None) -> SDPEmbedding:
         """Solve the SDP on the rows of ``X`` (or on the kernel matrix ``X`` when precomputed).
 
         ``sample_weight`` are quadrature weights w: a weight of two is a point given twice; a point of weight zero has no
-        influence and is embedded by the extension.
+        influence and is embedded by the extension. ``start`` (n, r) is an embedding for the solver to start from instead of
+        a random one, such as that of the same rows at a nearby bandwidth; only the directions of its rows count. The optimum
+        does not depend on it.
         """
         self._check_parameters()
         X, kernel, J = self._prepare(X, sample_weight)
+        start = None if start is None else check_factor("start", start, len(X))[self._support]
         d, self._diagonal = resolve_diagonal(self.diagonal, X, self._support, kernel, J)
         J.set_row_scale(J.w * np.sqrt(d))
-        solution = self._solve(J, self.solver)
+        solution = self._solve(J, self.solver, start)
         Xi, self.eigenvalues_ = eigenvectors(solution.factor, d, J.w)
         self._set_components(Xi.shape[1])
         constant = float(np.median(J.contrast())) < _SMALL_CONTRAST
@@ -148,6 +151,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         if len(self._support) < len(X):
             full = self._extension.normalized(X, self._diagonal)
             full[self._support] = Xi
+        self._factor = full  # all components, whatever `n_components` and `normalize` show of them
         self.embedding_ = self._finish(full)
         if self.verbose:
             print(f"{self.status_}: {solution.message}")

@@ -58,7 +58,7 @@ class RKHSEmbedding(CertifiedEmbedding):
         distance between points: functions on the whole of the data are wanted.
     regularization : float or "theory"
         λ > 0. Large values put all points in one place, for that has the least trace; small ones let functions become rough
-        between the points. ``"theory"``: :math:`2 C_{n,\delta}`, what Theorem 5 of the paper asks for.
+        between the points. ``"theory"``: :math:`2 C_{n,\delta}`, what Theorem 3 of the paper asks for.
     diagonal : {"constant"}, array or callable
         d > 0. ``"constant"``: 1. The theory wants a sum of squares of functions of the Sobolev space.
     direction : {"mean"} or callable

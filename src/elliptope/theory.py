@@ -98,7 +98,6 @@ def deviation(n: int, delta: float, lambda_max: float, kappa2: float = 1.0) -> f
         raise ValueError(
             f"`lambda_max` must lie in (0, κ²] = (0, {kappa2:g}], because λmax(S*S) ≤ Tr(S*S) ≤ κ², got {lambda_max!r}."
         )
-    lambda_max = min(lambda_max, kappa2)
     beta = math.log(2) + math.log(kappa2) - math.log(lambda_max) - math.log(delta)
     return 4 * kappa2 * beta / (3 * n) + math.sqrt(2 * kappa2 * lambda_max * beta / n)
 

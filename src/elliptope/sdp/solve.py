@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import check_choice, check_integer, check_positive
+from .._checks import check_choice, check_factor, check_integer, check_positive
 from ..operators import as_operator
 from ..operators.base import Array
 from .ascent import METHODS, Method
@@ -151,10 +151,7 @@ def solve(
 
 def _start(n: int, rank: int | str, start: Array | None, rng: np.random.Generator) -> Array:
     if start is not None:
-        H = np.asarray(start, dtype=np.float64)
-        if H.ndim != 2 or len(H) != n or H.shape[1] < 1 or not np.isfinite(H).all():
-            raise ValueError(f"`start` must be a finite array of shape ({n}, r), got shape {np.shape(start)}.")
-        return normalize_rows(H, rng)
+        return normalize_rows(check_factor("start", start, n), rng)
     if rank == "auto":
         rank = min(_DEFAULT_RANK, n)
     return random_start(n, min(check_integer("rank", rank, 1, "'auto' or "), n), rng)
