@@ -36,7 +36,6 @@ repository_pages = {
     "examples": "gallery/index.rst",
 }
 
-suppress_warnings = ["toc.empty_glob"]
 myst_heading_anchors = 3
 autosummary_generate = True
 autodoc_typehints = "none"  # docstrings state types and shapes

@@ -3,6 +3,8 @@
 The translation is the one that docutils brings along. What it cannot translate is a warning, and with ``-W`` an error.
 """
 
+import re
+
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -10,10 +12,12 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
+# Sizes of parentheses, which MathML chooses by itself.
+SIZES = re.compile(r"\\[bB]ig+[lr]?(?![a-zA-Z])")
 
 
 def _translate(node: nodes.Element, as_block: bool) -> str:
-    tex = node.astext()
+    tex = SIZES.sub("", node.astext())
     if as_block and "\\\\" in tex and "\\begin{" not in tex:
         tex = f"\\begin{{aligned}}{tex}\\end{{aligned}}"
     try:

@@ -23,9 +23,9 @@ def copy_pages(app: Sphinx) -> None:
         if origin.suffix != ".md":
             continue
         copy.parent.mkdir(parents=True, exist_ok=True)
-        # Unchanged pages keep their date, and are not built again.
-        for file, target in [(origin, copy), *((f, copy.parent / f.name) for f in origin.parent.iterdir())]:
-            if (file == origin or file.suffix in PICTURES) and not (target.exists() and same(file, target)):
+        pictures = [file for file in origin.parent.iterdir() if file.suffix in PICTURES]
+        for file, target in [(origin, copy), *((file, copy.parent / file.name) for file in pictures)]:
+            if not (target.exists() and same(file, target)):  # what has not changed is not built again
                 shutil.copy2(file, target)
 
 

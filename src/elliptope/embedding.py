@@ -74,7 +74,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
 
     Attributes
     ----------
-    embedding_ : (n, n_components_) array
+    embedding_ : (n, k) array, k = ``n_components_``
     eigenvalues_ : (rank,) array
         Non-zero eigenvalues of B* on L²(w), descending.
     n_components_ : int

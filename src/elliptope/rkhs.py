@@ -77,7 +77,7 @@ class RKHSEmbedding(CertifiedEmbedding):
 
     Attributes
     ----------
-    embedding_ : (n, n_components_) array
+    embedding_ : (n, k) array, k = ``n_components_``
         :math:`\Xi` with :math:`\Xi\,\Xi^\top = B'`; the same as ``transform`` of the training points.
     eigenvalues_ : (rank,) array
         Non-zero eigenvalues of B' on L²(w), descending.
