@@ -1,8 +1,8 @@
 """Write the transcript of the quick start: from an empty environment to a report, in two commands.
 
-Run ``python docs/make_transcript.py``. The commands run in a new virtual environment in a temporary folder, and what they print
-replaces the transcript in ``docs/quickstart.md``. Left out are pip's lines about single packages, which differ from machine to
-machine, and names of folders and hosts. pip needs a package index; the rest needs no network.
+Run ``python docs/make_transcript.py``. The commands run in a new virtual environment in a temporary folder, and what
+they print replaces the transcript in ``docs/quickstart.md``. Left out are pip's lines about single packages, which
+differ from machine to machine, and names of folders and hosts. pip needs a package index; the rest needs no network.
 """
 
 from __future__ import annotations

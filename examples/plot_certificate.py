@@ -2,8 +2,8 @@ r"""
 Certificates, and optima that are not unique
 ============================================
 
-Every fit comes with a bound that no solution of the program can exceed. How close the fit is to it is ``relative_gap``; what stands
-behind the bound is ``grade``; whether the embedding, too, is determined is ``status_``.
+Every fit comes with a bound that no solution of the program can exceed. How close the fit is to it is ``relative_gap``;
+what stands behind the bound is ``grade``; whether the embedding, too, is determined is ``status_``.
 """
 
 import warnings
@@ -49,8 +49,8 @@ print(hasty.status_, hasty.certificate_)
 # %%
 # When the optimum is not unique
 # ------------------------------
-# On the four corners of a square, opposite corners are opposite, but nothing says how the two pairs should lie to each other. The
-# objective is optimal, and proved; the embedding is one of many that are as good. The status says so.
+# On the four corners of a square, opposite corners are opposite, but nothing says how the two pairs should lie to each
+# other. The objective is optimal, and proved; the embedding is one of many that are as good. The status says so.
 
 square = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 with warnings.catch_warnings(record=True) as caught:

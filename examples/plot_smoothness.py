@@ -2,8 +2,8 @@ r"""
 Embedding by smooth functions
 =============================
 
-:class:`elliptope.RKHSEmbedding` looks for coordinates in a Sobolev space: functions on all of space, whose roughness has a price λ. Here on
-the interval, where functions can be drawn.
+:class:`elliptope.RKHSEmbedding` looks for coordinates in a Sobolev space: functions on all of space, whose roughness
+has a price λ. Here on the interval, where functions can be drawn.
 """
 
 import matplotlib.pyplot as plt
@@ -18,9 +18,9 @@ x = np.linspace(-1.3, 1.3, 400)[:, None]
 # %%
 # The price of roughness
 # ----------------------
-# The program asks for :math:`\lVert\chi(x_i)\rVert = 1` on the sample. With a large λ all points go to one place, which is smooth; as
-# λ falls, more and faster oscillations are worth their price. Between the points, and beyond them, the length is whatever smooth
-# functions make of it.
+# The program asks for :math:`\lVert\chi(x_i)\rVert = 1` on the sample. With a large λ all points go to one place, which
+# is smooth; as λ falls, more and faster oscillations are worth their price. Between the points, and beyond them, the
+# length is whatever smooth functions make of it.
 
 fig, axes = plt.subplots(2, 3, figsize=(12, 5.5), sharex=True, sharey="row", layout="constrained")
 models = {}
@@ -39,8 +39,8 @@ axes[1, 0].set_ylabel("length ‖χ(x)‖")
 # %%
 # The order of the space
 # ----------------------
-# ``smoothness`` is the order s of the Sobolev space, above p/2. Functions of a low order may have kinks at the data; those of a high
-# order may not.
+# ``smoothness`` is the order s of the Sobolev space, above p/2. Functions of a low order may have kinks at the data;
+# those of a high order may not.
 
 fig, axes = plt.subplots(1, 3, figsize=(12, 3.2), sharey=True, layout="constrained")
 for ax, s in zip(axes, [1, 2, 3], strict=True):

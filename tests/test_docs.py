@@ -101,7 +101,7 @@ def modules_with_examples():
             yield module.name
 
 
-@pytest.mark.parametrize("name", modules_with_examples())
+@pytest.mark.parametrize("name", list(modules_with_examples()))
 def test_examples_in_docstrings(name, folder):
     output = io.StringIO()
     with contextlib.redirect_stdout(output):

@@ -35,7 +35,7 @@ def same(a: Path, b: Path) -> bool:
 
 def relink(app: Sphinx, docname: str, source: list[str]) -> None:
     """Rewrite the links of a Markdown page."""
-    if not app.env.doc2path(docname).suffix == ".md":
+    if app.env.doc2path(docname).suffix != ".md":
         return
     pages = app.config.repository_pages
     page = f"{docname}.md"
