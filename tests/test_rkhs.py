@@ -246,6 +246,16 @@ class TestParameters:
         assert est.smoothness_ == WINE.shape[1] / 2 + 1.5
         assert est.length_scale_ == pytest.approx(np.median(cdist(WINE, WINE)[np.triu_indices(len(WINE), 1)]))
         assert est.status_ == "optimal"
+        K = Matern(est.length_scale_, nu=1.5)(WINE)
+        u = K.sum(axis=1) / np.sqrt(K.sum())
+        gain = np.linalg.eigvalsh(K - np.outer(u, u))[-1] / len(K)
+        assert est.regularization_ == pytest.approx(0.1 * gain**2, rel=1e-9)
+        assert len(est.eigenvalues_) > 1
+
+    def test_points_that_all_coincide(self):
+        est = RKHSEmbedding(length_scale=1.0, random_state=0).fit(np.ones((5, 2)))
+        np.testing.assert_allclose(est.embedding_, np.ones((5, 1)), rtol=1e-10)
+        assert est.status_ == "optimal"
 
     def test_jitter(self):
         """Constraints hold up to the order of the jitter, and a singular kernel becomes a regular one."""
@@ -325,7 +335,7 @@ class TestAmongOthers:
         ({"length_scale": 0}, r"`length_scale` must be positive and finite, got 0"),
         ({"length_scale": "mean"}, r"`length_scale` must be a positive number or one of .*got 'mean'"),
         ({"regularization": 0}, r"`regularization` must be positive and finite, got 0"),
-        ({"regularization": "auto"}, r"`regularization` must be a positive number or 'theory', got 'auto'"),
+        ({"regularization": "best"}, r"`regularization` must be a positive number, 'auto' or 'theory', got 'best'"),
         ({"regularization": "theory", "delta": 0.7}, r"`delta` must lie strictly between 0 and 0.5, got 0.7"),
         ({"jitter": -1e-3}, r"`jitter` must be non-negative and finite, got -0.001"),
         ({"diagonal": "kernel"}, r"`diagonal` must be 'constant', an array or a callable, got 'kernel'"),
@@ -361,7 +371,7 @@ def test_bad_weights(sample_weight, message):
 
 
 def test_theory_is_for_equal_weights():
-    with pytest.raises(ValueError, match=r"`regularization` must be a number when `sample_weight` is not constant"):
+    with pytest.raises(ValueError, match=r"`regularization` must not be 'theory' when `sample_weight` is not constant"):
         RKHSEmbedding(regularization="theory").fit(MOONS[:30], sample_weight=np.arange(30))
 
 

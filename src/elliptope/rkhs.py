@@ -27,6 +27,10 @@ from .operators.matrix import DenseMatrix
 
 # Order of the Matérn kernel by default: functions with one continuous derivative, which is what the theory asks for.
 _DEFAULT_NU = 1.5
+# regularization="auto": this part of what a unit of trace gains at best; docs/rkhs.md has the evidence.
+_PART_OF_GAIN = 0.1
+# Where nothing can be gained, as when all points coincide, any regularisation will do.
+_NO_GAIN = 1e-12
 # Reciprocal condition number of K below which its inverse is rounding.
 _SINGULAR = 10 * np.finfo(float).eps
 
@@ -57,9 +61,11 @@ class RKHSEmbedding(CertifiedEmbedding):
     length_scale : float or {"auto", "knn", "median"}
         Of the Matérn kernel, as in scikit-learn; or the rule that chooses it. ``"auto"`` is ``"median"``, the median
         distance between points: functions on the whole of the data are wanted.
-    regularization : float or "theory"
+    regularization : float or {"auto", "theory"}
         λ > 0. Large values put all points in one place, for that has the least trace; small ones let functions become rough
-        between the points. ``"theory"``: :math:`2 C_{n,\delta}`, what Theorem 3 of the paper asks for.
+        between the points. ``"auto"``: :math:`0.1\,(\lambda_{\max}(\bar K)/n)^2`, a tenth of what a unit of trace can gain,
+        which never put all points in one place on the data of ``docs/rkhs.md``. ``"theory"``: :math:`2 C_{n,\delta}`, what
+        Theorem 3 of the paper asks for, and so large that it usually does.
     diagonal : {"constant"}, array or callable
         d > 0. ``"constant"``: 1. The theory wants a sum of squares of functions of the Sobolev space.
     direction : {"mean"} or callable
@@ -110,7 +116,7 @@ class RKHSEmbedding(CertifiedEmbedding):
         *,
         smoothness: float | None = None,
         length_scale: float | str = "auto",
-        regularization: float | str = 1e-3,
+        regularization: float | str = "auto",
         diagonal: str | Array | Callable = "constant",
         direction: str | Callable = "mean",
         jitter: float = 0.0,
@@ -153,7 +159,7 @@ class RKHSEmbedding(CertifiedEmbedding):
         d = self._diagonal_on(X, sample)
         K, R = self._kernel_matrix(kernel, sample)
         u, w = self._direction_on(sample, K, R), sample.w
-        self.regularization_ = self._resolve_regularization(sample, K)
+        self.regularization_ = self._resolve_regularization(sample, K, u)
         self._program = Program(d, u, float(self.jitter), sample.place)
         solution = self._solve(regularized_cost(K, R, u, w, d, self.regularization_))
         Xi, self.eigenvalues_ = eigenvectors(solution.factor, d, w)
@@ -244,15 +250,21 @@ class RKHSEmbedding(CertifiedEmbedding):
         alpha, _ = dpotrs(R, u)
         return u / np.sqrt(u @ alpha)
 
-    def _resolve_regularization(self, sample: Sample, K: Array) -> float:
+    def _resolve_regularization(self, sample: Sample, K: Array, u: Array) -> float:
         if not isinstance(self.regularization, str):
             return check_positive("regularization", self.regularization)
-        if self.regularization != "theory":
-            raise ValueError(f"`regularization` must be a positive number or 'theory', got {self.regularization!r}.")
+        if self.regularization not in ("auto", "theory"):
+            raise ValueError(
+                f"`regularization` must be a positive number, 'auto' or 'theory', got {self.regularization!r}."
+            )
+        root = np.sqrt(sample.w / sample.w.mean())
+        weighted = np.outer(root, root) * K
+        if self.regularization == "auto":
+            gain = theory.top_eigenvalue(weighted - np.outer(root * u, root * u)) ** 2
+            return _PART_OF_GAIN * (gain if gain > _NO_GAIN else 1.0)
         if not sample.equal_weights:
-            raise ValueError("`regularization` must be a number when `sample_weight` is not constant, got 'theory'.")
-        root = np.sqrt(sample.w / sample.w.sum() * sample.n)
-        lambda_max = theory.top_eigenvalue(root[:, None] * K * root)
+            raise ValueError("`regularization` must not be 'theory' when `sample_weight` is not constant.")
+        lambda_max = theory.top_eigenvalue(weighted)
         return theory.least_regularization(sample.n, self.delta, lambda_max, float(K.diagonal().max()))
 
 
