@@ -5,19 +5,19 @@ import sys
 from types import SimpleNamespace
 
 import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from common import CLUSTER, CLUSTERS, RANK_4, WINE, WINE_CLASS, fit
-from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding
+from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding, bandwidth_path
 from elliptope.plotting import ConvergenceDisplay, EmbeddingDisplay, LearnedKernelDisplay, PathDisplay, SpectrumDisplay
 from elliptope.sdp import solve
 
-matplotlib.use("Agg")
-plt = pytest.importorskip("matplotlib.pyplot")
+matplotlib.use("Agg")  # files only: works without a display
 
 
 @pytest.fixture(autouse=True)
@@ -81,6 +81,13 @@ class TestPath:
         marked = np.transpose(display.marks_["max_iter"].get_data())
         np.testing.assert_array_equal(marked, [[0.5, 0.5], [0.5, 0.4], [0.5, 0.1]])
         assert [t.get_text() for t in display.legend_.get_texts()][3:] == ["status degenerate", "status max_iter"]
+
+    def test_result_of_bandwidth_path(self):
+        path = bandwidth_path(CLUSTERS, [2.0, 1.2], random_state=0)
+        display = PathDisplay.from_path(path)
+        shares = [(e := fit(CLUSTERS, bandwidth=s).eigenvalues_)[0] / e.sum() for s in (1.2, 2.0)]
+        np.testing.assert_allclose(display.lines_[0].get_ydata(), shares, rtol=1e-6)
+        assert set(display.marks_) == {record.status for record in path.records} - {"optimal"}
 
     def test_invisible_components_have_no_line(self):
         spectra = np.array([[0.9996, 0.0004], [1.0, 0.0]])
@@ -164,6 +171,13 @@ class TestLearnedKernel:
         inner = CLUSTER[rows]
         inner = inner[inner >= 0]
         assert np.count_nonzero(np.diff(inner)) == 2
+
+    def test_order_is_cut_where_there_are_no_points(self):
+        degrees = np.array([170, -60, 175, 30, -175, -50, 40, -170])  # three directions, one of them around 180
+        radians = np.deg2rad(degrees)
+        identity = FunctionTransformer().fit(np.ones((1, 2)))
+        rows = LearnedKernelDisplay.from_estimator(identity, np.column_stack([np.cos(radians), np.sin(radians)])).rows
+        np.testing.assert_array_equal(degrees[rows], [170, 175, -175, -170, -60, -50, 30, 40])
 
     def test_all_components_count(self):
         est = fit(RANK_4, bandwidth=2.0, n_components=1)

@@ -5,6 +5,7 @@ import re
 import warnings
 
 import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
@@ -16,8 +17,7 @@ from common import CLUSTER, CLUSTERS, RANK_4, WINE, WINE_CLASS, fit
 from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding
 from elliptope.plotting import EmbeddingDisplay
 
-matplotlib.use("Agg")
-plt = pytest.importorskip("matplotlib.pyplot")
+matplotlib.use("Agg")  # files only: works without a display
 
 # Okabe and Ito's first three, by the names of their paper.
 BLUE, ORANGE, GREEN = "#0072b2", "#e69f00", "#009e73"
@@ -82,6 +82,9 @@ def test_points_are_where_transform_puts_them(estimator):
     display = EmbeddingDisplay.from_estimator(estimator, WINE, WINE_CLASS)
     np.testing.assert_array_equal(drawn(display.scatters_, display.rows_), estimator.transform(WINE)[:, :2])
     assert display.ax_.figure is display.figure_
+    while hasattr(estimator, "steps"):
+        estimator = estimator[-1]
+    assert display.ax_.get_title().startswith(type(estimator).__name__)
 
 
 def test_without_X_the_training_embedding_is_drawn(wine):
@@ -270,6 +273,8 @@ def test_radius_by_hand():
     Z = np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])
     display = EmbeddingDisplay.from_embedding(Z, max_radius=1)
     np.testing.assert_allclose(drawn(display.scatters_, display.rows_), [[0.6, 0.8], [0.3, 0.4], [0, 0]])
+    huge = EmbeddingDisplay.from_embedding(1e300 * Z[:1], max_radius=1)  # whose square is no number
+    np.testing.assert_allclose(huge.scatters_[0].get_offsets(), [[0.6, 0.8]])
     display = EmbeddingDisplay.from_embedding(1e6 * Z)
     np.testing.assert_array_equal(drawn(display.scatters_, display.rows_), 1e6 * Z)
 

@@ -51,7 +51,9 @@ class PathDisplay:
 
     @classmethod
     def from_path(cls, path: Any, *, ax: Any = None, **kwargs: Any) -> PathDisplay:
-        """Draw what ``bandwidth_path`` returns: ``bandwidths``, ``spectra``, and the status of its ``records``.
+        """Draw what :func:`~elliptope.bandwidth_path` returns.
+
+        Any object will do that has ``bandwidths``, ``spectra`` and ``records``, with a ``status`` each, or ``statuses``.
 
         Keyword arguments are those of :meth:`plot`.
         """
