@@ -38,7 +38,7 @@ class Console:
     def result(self, facts: dict[str, Any], text: str | None = None) -> None:
         """The outcome: ``facts`` as JSON on standard output if asked for, ``text`` for people otherwise."""
         if self.json:
-            print(json.dumps(_plain(facts), indent=1, allow_nan=False, ensure_ascii=False), flush=True)
+            print(json.dumps(_plain(facts), indent=1, allow_nan=False), flush=True)
         elif text is not None:
             print(text, flush=True)
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from .console import Console
 from .data import Data, read_data
-from .errors import CommandError, ExitCode
+from .errors import CommandError, ExitCode, listing
 from .models import Model, Standardizer
-from .options import METHODS, form_of, parameters_of, selection_of
+from .options import estimator_of, form_of, selection_of
 from .tables import Array
 
 # Columns whose standard deviations differ by more than this factor: distances then see the widest ones only.
@@ -31,7 +31,7 @@ def scale(args: argparse.Namespace, data: Data, console: Console) -> tuple[Array
     """The features as the estimator gets them; a note where the user may have forgotten about their scale."""
     constant = [handle for handle, spread in zip(data.handles, np.ptp(data.X, axis=0), strict=True) if spread == 0]
     if constant:
-        console.note(f"{data.source}: constant, and without influence: {', '.join(constant)}")
+        console.note(f"{data.source}: constant, and without influence: {listing(constant)}")
     if not args.standardize:
         spread = data.X.std(axis=0)
         spread = spread[spread > 0]
@@ -45,7 +45,7 @@ def scale(args: argparse.Namespace, data: Data, console: Console) -> tuple[Array
 
 def fit(args: argparse.Namespace, data: Data, console: Console) -> Model:
     """Fit the estimator that the options describe. Ctrl-C ends it: an unfinished fit is not kept."""
-    est = METHODS[args.method](**parameters_of(args, args.method))
+    est = estimator_of(args)
     X, standardizer = scale(args, data, console)
     with console.watching(est):
         est.fit(X, sample_weight=data.weight)

@@ -16,12 +16,11 @@ from sklearn.preprocessing import StandardScaler
 from .. import persistence
 from .._base import Embedding
 from .data import Column, Data
-from .errors import CommandError
+from .errors import CommandError, listing
 from .streams import STANDARD, check_output, exists
 from .tables import Array
 
 _KEY = "table"
-_LOCAL_FILE = b"PK\x03\x04"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +66,7 @@ class Model:
         """Raise where a table has not as many features as the model."""
         p, got = self.est.n_features_in_, data.X.shape[1]
         if got != p:
-            wanted = f" ({', '.join(self.names)})" if self.names else ""
+            wanted = f" ({listing(self.names)})" if self.names else ""
             raise CommandError(
                 f"{data.source}: {got} columns, but the model takes {p}{wanted}; choose with --columns or --drop"
             )
@@ -106,15 +105,6 @@ def load_model(path: str) -> Model:
         raise CommandError(f"{path}: the description of its table is not valid ({error})") from None
 
 
-def is_model(path: str) -> bool:
-    """Whether a file begins as a model does."""
-    if path == STANDARD or not os.path.isfile(path):
-        return False
-    with open(path, "rb") as file:
-        start = file.read(64)
-    return start.startswith(_LOCAL_FILE) and b"header.json" in start
-
-
 def load_pipeline(path: str | os.PathLike) -> Embedding | Pipeline:
     """A model that the command line has fitted, as scikit-learn knows it.
 
@@ -128,9 +118,9 @@ def load_pipeline(path: str | os.PathLike) -> Embedding | Pipeline:
     scaler.mean_, scaler.scale_ = model.standardizer.mean, model.standardizer.scale
     scaler.var_, scaler.n_features_in_ = scaler.scale_**2, len(scaler.mean_)
     scaler.n_samples_seen_ = len(model.est.embedding_)
-    if model.names is not None:
-        scaler.feature_names_in_ = np.array(model.names, dtype=object)
-        scaler.set_output(transform="default")
+    if model.names is not None:  # the scaler sees them, the estimator sees an array
+        scaler.feature_names_in_ = model.est.feature_names_in_
+        del model.est.feature_names_in_
     return Pipeline([("standardize", scaler), ("embed", model.est)])
 
 
