@@ -171,7 +171,7 @@ class Archive:
         for entry in entries:
             if entry.compress_type != zipfile.ZIP_STORED or entry.flag_bits or entry.compress_size != entry.file_size:
                 raise ModelFileError(f"its entry {shown(entry.filename)} is compressed or encrypted")
-        if sum(entry.file_size for entry in entries) > size:
+        if any(not 0 <= entry.header_offset < size for entry in entries) or sum(e.file_size for e in entries) > size:
             raise ModelFileError("its entries declare more bytes than the file has")
         return by_name
 

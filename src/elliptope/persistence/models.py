@@ -113,7 +113,7 @@ MODELS: dict[type[Embedding], dict[str, Field]] = {
         "_extension": _LINEAR_EXTENSION,
         "_program": _PROGRAM,
     },
-    DiffusionMap: _COMMON | _KERNELIZED | {"eigenvalues_": Floats("k"), "_factor": Floats("k")},
+    DiffusionMap: _COMMON | _KERNELIZED | {"eigenvalues_": Floats("r"), "_factor": Floats("r")},
 }
 _NAMES = Optional(Names("p"))
 _OUTPUT = Optional(Choice(("default", "pandas", "polars")))
