@@ -158,6 +158,14 @@ TABLES = {
     "weights of zero": csv_case(
         "a,w\n1,0\n2,0\n3,1\n", "fewer than 2 rows have a positive weight", "embed t.csv --weight w"
     ),
+    "too large to scale": csv_case(
+        changed(5, 2, "1e200"),
+        "t.csv: numbers too large or too small for a standard deviation in 'b'",
+        EMBED + " --standardize",
+    ),
+    "too small to scale": csv_case(
+        "a,kind\n1e-200,u\n2e-200,v\n3e-200,v\n", "too large or too small for a standard deviation", EMBED + " --standardize"
+    ),
     "output has that name": csv_case(
         GOOD.replace("kind", "z1", 1), "two columns of the output would be called 'z1'", "embed t.csv --label z1 -o out.csv"
     ),
@@ -258,6 +266,9 @@ MODELS = {
         "new.csv: the model needs 'b', 'c', which the table lacks; its columns are 'a', 'd'",
         1,
         {"new.csv": "a,d\n1,2\n3,4\n"},
+    ),
+    "report of a diffusion map": Case(
+        "report t.csv --method diffusion -o out.html", "--method: invalid choice: 'diffusion'", 2
     ),
     "report of no model": Case("report bad -o out.html", "'bad' cannot be loaded", 1, {"bad": "something else"}),
     "report of a model with options": Case("report m --label kind -o out.html", "m: --label is for tables", 2),

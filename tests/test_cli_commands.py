@@ -213,6 +213,26 @@ class TestModels:
         outcome = cli("transform", model, write_csv(tmp_path / "n.csv", rows), "--columns", "1-13")
         same(outcome.numbers, reference.transform(WINE))
 
+    @pytest.mark.parametrize(
+        "labels",
+        [
+            np.array([0.5, np.nan, np.inf] * 10),
+            np.arange(30),
+            np.array([b"a", b"b"] * 15),
+            np.arange(30).astype("datetime64[D]"),
+            np.array([True, False] * 15),
+        ],
+        ids=lambda labels: str(labels.dtype),
+    )
+    def test_labels_of_all_kinds(self, cli, tmp_path, labels):
+        X = np.random.default_rng(0).standard_normal((30, 2))
+        np.savez(tmp_path / "t.npz", X=X, y=labels)
+        outcome = cli("embed", tmp_path / "t.npz", "--label", "y", "--bandwidth", 2, "--save-model", tmp_path / "m")
+        assert outcome.code == 0
+        texts = [str(label) for label in labels.astype(str if labels.dtype.kind in "SM" else labels.dtype).tolist()]
+        assert [row[0] for row in outcome.table[1]] == texts
+        assert cli("info", tmp_path / "m", "--json").json["label"] == "y"
+
     def test_models_from_python(self, cli, wine, tmp_path):
         save(SDPEmbedding(bandwidth=40.0, random_state=0).fit(RAW.data), tmp_path / "m")
         outcome = cli("transform", tmp_path / "m", wine, "--drop", "class")
@@ -377,6 +397,21 @@ class TestReport:
         same(options["y"], np.arange(20) / 4)
         assert options["row_names"] == [f"r{i}" for i in range(20)]
         assert options["bandwidths"] is None
+
+    def test_interrupted(self, cli, wine, tmp_path, calls, monkeypatch):
+        """Ctrl-C while the bandwidths of the slider are solved for."""
+
+        def interrupted(est, output, **options):
+            def press(record):
+                raise KeyboardInterrupt
+
+            bandwidth_path(WINE, [6.0, 5.0], callback=press, random_state=0)
+            raise AssertionError("no page is to be written")
+
+        monkeypatch.setattr(sys.modules["elliptope.report"], "write_report", interrupted)
+        outcome = cli("report", wine, "--label", "class", "-o", tmp_path / "r.html")
+        assert outcome.code == 130
+        assert outcome.err.splitlines()[-1] == "elliptope: error: interrupted"
 
     def test_real_page(self, cli, wine, tmp_path):
         pytest.importorskip("elliptope.report")

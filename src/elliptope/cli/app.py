@@ -68,9 +68,8 @@ def make_parser() -> Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; errors are one line on standard error."""
     argv = list(sys.argv[1:] if argv is None else argv)
-    # What --quiet, --json and --debug say is needed even if the rest cannot be parsed.
     console = Console()
-    debug = "--debug" in argv
+    debug = "--debug" in argv  # whether or not the rest can be parsed
     try:
         args = make_parser().parse_args(argv)
         console = Console(quiet=args.quiet, json=args.json)

@@ -29,18 +29,26 @@ def read_training_data(args: argparse.Namespace, console: Console) -> Data:
 
 def scale(args: argparse.Namespace, data: Data, console: Console) -> tuple[Array, Standardizer | None]:
     """The features as the estimator gets them; a note where the user may have forgotten about their scale."""
-    constant = [handle for handle, spread in zip(data.handles, np.ptp(data.X, axis=0), strict=True) if spread == 0]
+    with np.errstate(over="ignore", invalid="ignore"):
+        constant = _some(data, np.ptp(data.X, axis=0) == 0)
+        spread = data.X.std(axis=0)
     if constant:
         console.note(f"{data.source}: constant, and without influence: {listing(constant)}")
     if not args.standardize:
-        spread = data.X.std(axis=0)
-        spread = spread[spread > 0]
+        spread = spread[(spread > 0) & np.isfinite(spread)]
         if len(spread) and spread.max() > _UNLIKE * spread.min():
             ratio = spread.max() / spread.min()
             console.note(f"{data.source}: columns differ {ratio:.0f}-fold in spread; --standardize puts them on one scale")
         return data.X, None
     standardizer = Standardizer.of(data.X)
+    lost = _some(data, ~((standardizer.scale > 0) & np.isfinite(standardizer.scale)))
+    if lost:
+        raise CommandError(f"{data.source}: numbers too large or too small for a standard deviation in {listing(lost)}")
     return standardizer(data.X), standardizer
+
+
+def _some(data: Data, chosen: Array) -> list[str]:
+    return [handle for handle, of_these in zip(data.handles, chosen, strict=True) if of_these]
 
 
 def fit(args: argparse.Namespace, data: Data, console: Console) -> Model:

@@ -5,6 +5,7 @@ All of that is metadata of the model file, under the key ``table``; nothing in i
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -35,9 +36,11 @@ class Standardizer:
 
     @classmethod
     def of(cls, X: Array) -> Standardizer:
-        constant = np.ptp(X, axis=0) == 0
-        # The mean of equal numbers may differ from them by rounding, and so may the deviation from zero.
-        return cls(np.where(constant, X[0], X.mean(axis=0)), np.where(constant, 1.0, X.std(axis=0, ddof=1)))
+        """Without a check: numbers beyond 1e154 or within 1e-154 have no standard deviation that is a number."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            constant = np.ptp(X, axis=0) == 0
+            # The mean of equal numbers may differ from them by rounding, and so may the deviation from zero.
+            return cls(np.where(constant, X[0], X.mean(axis=0)), np.where(constant, 1.0, X.std(axis=0, ddof=1)))
 
     def __call__(self, X: Array) -> Array:
         return (X - self.mean) / self.scale
@@ -96,7 +99,8 @@ def check_model_output(path: str | None, force: bool) -> None:
 def load_model(path: str) -> Model:
     """The model in a file, its metadata checked."""
     est = persistence.load(path)
-    table = persistence.read_header(path)["metadata"].get(_KEY)
+    metadata = persistence.read_header(path)["metadata"]
+    table = metadata.get(_KEY) if isinstance(metadata, dict) else None
     if table is None:  # saved from Python
         return Model(est)
     try:
@@ -125,7 +129,13 @@ def load_pipeline(path: str | os.PathLike) -> Embedding | Pipeline:
 
 
 def _packed(column: Column | None) -> dict[str, Any] | None:
-    return None if column is None else {"name": column.name, "values": column.values.tolist()}
+    """A column as JSON can hold it: numbers that are not finite become text, and all others with them."""
+    if column is None:
+        return None
+    values = column.values.tolist()
+    if not all(isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)) for value in values):
+        values = [str(value) for value in values]
+    return {"name": column.name, "values": values}
 
 
 def _unpack(est: Any, table: Any) -> Model:

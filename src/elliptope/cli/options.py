@@ -164,14 +164,16 @@ _FLAGS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def add_estimator(parser: argparse.ArgumentParser, *, fixed: str | None = None, without: tuple[str, ...] = ()) -> None:
-    """Flags of the estimators; of the ``fixed`` one alone, if there is no choice."""
+def add_estimator(
+    parser: argparse.ArgumentParser, methods: tuple[str, ...] = tuple(METHODS), *, without: tuple[str, ...] = ()
+) -> None:
+    """Flags of the estimators of these methods."""
     group = parser.add_argument_group("the embedding")
-    if fixed is None:
-        group.add_argument("--method", choices=tuple(METHODS), help=f"(default: {_DEFAULT_METHOD})")
+    if len(methods) > 1:
+        group.add_argument("--method", choices=methods, help=f"(default: {_DEFAULT_METHOD})")
     group.add_argument("--standardize", action="store_true", help="z-score the columns first; a saved model remembers how")
     for flag, (parameter, how) in _FLAGS.items():
-        if flag not in without and (fixed is None or parameter in _parameters(METHODS[fixed])):
+        if flag not in without and any(parameter in _parameters(METHODS[method]) for method in methods):
             group.add_argument(flag, dest=parameter, **how)
 
 
@@ -179,7 +181,7 @@ def table_options(args: argparse.Namespace) -> list[str]:
     """Those options that were given which say how to read a table and what to fit to it."""
     names = (*inspect.signature(Form).parameters, *inspect.signature(Selection).parameters, "method", "standardize")
     flags = {f"--{name}": name for name in names} | {flag: parameter for flag, (parameter, _) in _FLAGS.items()}
-    return [flag for flag, name in flags.items() if getattr(args, name) not in (None, False, [])]
+    return [flag for flag, name in flags.items() if getattr(args, name, None) not in (None, False, [])]
 
 
 def estimator_of(args: argparse.Namespace) -> Any:

@@ -2,7 +2,7 @@
 embedding is put in, and the bound is proved once more. What the file claims is compared with that, and not relied on.
 
 example:
-  elliptope certify wine.model
+  elliptope certify wine.elliptope
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--checkpoint", metavar="FILE", help="keep what is done (npz), and go on from it next time")
     add_table(parser)
-    add_estimator(parser, fixed="sdp", without=("--bandwidth",))
+    add_estimator(parser, ("sdp",), without=("--bandwidth",))
 
 
 def run(args: argparse.Namespace, console: Console) -> int:

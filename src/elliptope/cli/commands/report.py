@@ -2,16 +2,20 @@
 
 examples:
   elliptope report wine.csv --standardize --label class -o report.html
-  elliptope report wine.model -o report.html
+  elliptope report wine.elliptope -o report.html
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from ..console import Console
 from ..data import Column
@@ -39,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--coordinates", metavar="FILE", help="write the coordinates, too")
     parser.add_argument("--save-model", metavar="FILE", help="keep the model, for `transform` and `certify`")
     add_table(parser)
-    add_estimator(parser)
+    add_estimator(parser, ("sdp", "rkhs"))
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
@@ -57,16 +61,17 @@ def run(args: argparse.Namespace, console: Console) -> int:
         coordinates.check_columns(kept)
     if not hasattr(model.est, "certificate_"):
         raise CommandError(f"{args.input}: a {type(model.est).__name__} has no report; sdp and rkhs embeddings have one")
-    write_report(
-        model.est,
-        args.output,
-        y=None if model.label is None else _colours(model.label),
-        row_names=None if model.id is None else [str(value) for value in model.id.values.tolist()],
-        bandwidths=None if args.no_path else args.bandwidths or "auto",
-        title=args.title or f"{model.source or args.input}",
-        overwrite=args.force,
-        verbose=not console.quiet,
-    )
+    with _all_bandwidths():
+        write_report(
+            model.est,
+            args.output,
+            y=None if model.label is None else _colours(model.label),
+            row_names=None if model.id is None else [str(value) for value in model.id.values.tolist()],
+            bandwidths=None if args.no_path else args.bandwidths or "auto",
+            title=args.title or model.source or args.input,
+            overwrite=args.force,
+            verbose=not console.quiet,
+        )
     console.note(f"written: {args.output}")
     if args.save_model:
         save_model(model, args.save_model, args.force)
@@ -76,6 +81,17 @@ def run(args: argparse.Namespace, console: Console) -> int:
     outputs = {"output": args.output, "model": args.save_model, "coordinates": args.coordinates}
     console.result({**facts(model), **outputs})
     return exit_code(model.est)
+
+
+@contextmanager
+def _all_bandwidths() -> Iterator[None]:
+    """A path that Ctrl-C has ended early is no reason for a warning, but for ending here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "bandwidth_path: ended early", ConvergenceWarning)
+        try:
+            yield
+        except ConvergenceWarning:
+            raise KeyboardInterrupt from None
 
 
 def _report_function() -> Any:

@@ -39,7 +39,12 @@ class ArrayReader(Reader):
             if column.dtype.kind not in "biuf":
                 raise self.not_numbers(j, f"values of type {column.dtype}")
             X[:, k] = column
-        return X, [self._columns[j] for j in others]
+        return X, [_as_text(self._columns[j]) for j in others]
+
+
+def _as_text(column: Array) -> Array:
+    """Numbers and text as they are; bytes, times and other things as text."""
+    return column if column.dtype.kind in "biufU" else column.astype(str)
 
 
 def read_npy(stream: BinaryIO, source: str) -> ArrayReader:
