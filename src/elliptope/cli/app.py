@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
+import io
 import os
 import signal
 import sys
@@ -68,9 +68,8 @@ def make_parser() -> Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; errors are one line on standard error."""
     argv = list(sys.argv[1:] if argv is None else argv)
-    # What --quiet, --json and --debug say is needed even if the rest cannot be parsed.
     console = Console()
-    debug = "--debug" in argv
+    debug = "--debug" in argv  # whether or not the rest can be parsed
     try:
         args = make_parser().parse_args(argv)
         console = Console(quiet=args.quiet, json=args.json)
@@ -90,7 +89,6 @@ def _explain(error: BaseException, console: Console) -> ExitCode:
         console.error("interrupted")
         return ExitCode.INTERRUPTED
     if isinstance(error, BrokenPipeError):
-        _silence_stdout()
         return ExitCode.BROKEN_PIPE
     if isinstance(error, CommandError):
         console.error(one_line(error))
@@ -102,12 +100,6 @@ def _explain(error: BaseException, console: Console) -> ExitCode:
     return ExitCode.FAILURE
 
 
-def _silence_stdout() -> None:
-    """Python flushes standard output when it ends, and would complain about the pipe again."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def run() -> NoReturn:
     """The entry point of the process."""
 
@@ -115,4 +107,18 @@ def run() -> NoReturn:
         raise SystemExit(ExitCode.TERMINATED)
 
     signal.signal(signal.SIGTERM, terminate)  # as an exception it passes by everything that cleans up
-    sys.exit(main())
+    for stream in (sys.stdout, sys.stderr):  # terminals that know no ≤ are no reason to fail
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(_finish_output(main()))
+
+
+def _finish_output(code: int) -> int:
+    """Write what is left for standard output. Python would do that at its end, and complain in words of its own."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return code or _explain(error, Console())
+    return code

@@ -38,7 +38,7 @@ class Console:
     def result(self, facts: dict[str, Any], text: str | None = None) -> None:
         """The outcome: ``facts`` as JSON on standard output if asked for, ``text`` for people otherwise."""
         if self.json:
-            print(json.dumps(_plain(facts), indent=1, allow_nan=False, ensure_ascii=False), flush=True)
+            print(json.dumps(_plain(facts), indent=1, allow_nan=False), flush=True)
         elif text is not None:
             print(text, flush=True)
 
@@ -66,7 +66,7 @@ class Console:
             yield
         finally:
             estimator.set_callbacks()
-            watcher.bar.close()
+            watcher.close()
 
 
 class _FitWatcher:
@@ -77,6 +77,11 @@ class _FitWatcher:
         self.bar = ProgressBar(self.digits, True)
         self.interval = _REDRAW if self.bar.drawn else _NEW_LINE
         self.last = time.monotonic()
+        self.shown = False
+
+    def close(self) -> None:
+        if self.shown:  # most fits end before there is anything to show
+            self.bar.close()
 
     def setup(self, estimator: Any, context: Any) -> None: ...
 
@@ -87,7 +92,7 @@ class _FitWatcher:
     def on_fit_task_end(self, estimator: Any, context: Any, *, metadata: Any = None) -> bool:
         progress: Progress | None = (metadata or {}).get("progress")
         if progress is not None and time.monotonic() - self.last >= self.interval:
-            self.last = time.monotonic()
+            self.last, self.shown = time.monotonic(), True
             digits = -math.log10(progress.defect) if progress.defect > 0 else self.digits
             self.bar.update(min(max(int(digits), 0), self.digits), f"digits  {progress}")
         return False

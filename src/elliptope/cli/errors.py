@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import os
 import reprlib
+from collections.abc import Sequence
 from enum import IntEnum
 
 # How much of a user's own words, such as a cell of a table, a message repeats.
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 60
 shown = _REPR.repr
+# Names that a message lists before it breaks off.
+_LISTED = 8
+
+
+def listing(names: Sequence[str]) -> str:
+    """Some names, the first few of them if there are many."""
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(map(shown, names[:_LISTED])) + more
 
 
 class ExitCode(IntEnum):
@@ -57,5 +66,7 @@ def one_line(error: BaseException) -> str:
 
 def missing_extra(what: str, extra: str, error: ImportError) -> CommandError:
     """An optional library that is not there."""
-    return CommandError(f"{what} need{'' if what.endswith('s') else 's'} the extra `{extra}`: "
-                        f"pip install 'elliptope[{extra}]' ({one_line(error)})")
+    return CommandError(
+        f"{what} need{'' if what.endswith('s') else 's'} the extra `{extra}`: "
+        f"pip install 'elliptope[{extra}]' ({one_line(error)})"
+    )

@@ -9,9 +9,9 @@ import numpy as np
 
 from .console import Console
 from .data import Data, read_data
-from .errors import CommandError, ExitCode
+from .errors import CommandError, ExitCode, listing
 from .models import Model, Standardizer
-from .options import METHODS, form_of, parameters_of, selection_of
+from .options import estimator_of, form_of, selection_of
 from .tables import Array
 
 # Columns whose standard deviations differ by more than this factor: distances then see the widest ones only.
@@ -29,23 +29,31 @@ def read_training_data(args: argparse.Namespace, console: Console) -> Data:
 
 def scale(args: argparse.Namespace, data: Data, console: Console) -> tuple[Array, Standardizer | None]:
     """The features as the estimator gets them; a note where the user may have forgotten about their scale."""
-    constant = [handle for handle, spread in zip(data.handles, np.ptp(data.X, axis=0), strict=True) if spread == 0]
-    if constant:
-        console.note(f"{data.source}: constant, and without influence: {', '.join(constant)}")
-    if not args.standardize:
+    with np.errstate(over="ignore", invalid="ignore"):
+        constant = _some(data, np.ptp(data.X, axis=0) == 0)
         spread = data.X.std(axis=0)
-        spread = spread[spread > 0]
+    if constant:
+        console.note(f"{data.source}: constant, and without influence: {listing(constant)}")
+    if not args.standardize:
+        spread = spread[(spread > 0) & np.isfinite(spread)]
         if len(spread) and spread.max() > _UNLIKE * spread.min():
             ratio = spread.max() / spread.min()
             console.note(f"{data.source}: columns differ {ratio:.0f}-fold in spread; --standardize puts them on one scale")
         return data.X, None
     standardizer = Standardizer.of(data.X)
+    lost = _some(data, ~((standardizer.scale > 0) & np.isfinite(standardizer.scale)))
+    if lost:
+        raise CommandError(f"{data.source}: numbers too large or too small for a standard deviation in {listing(lost)}")
     return standardizer(data.X), standardizer
+
+
+def _some(data: Data, chosen: Array) -> list[str]:
+    return [handle for handle, of_these in zip(data.handles, chosen, strict=True) if of_these]
 
 
 def fit(args: argparse.Namespace, data: Data, console: Console) -> Model:
     """Fit the estimator that the options describe. Ctrl-C ends it: an unfinished fit is not kept."""
-    est = METHODS[args.method](**parameters_of(args, args.method))
+    est = estimator_of(args)
     X, standardizer = scale(args, data, console)
     with console.watching(est):
         est.fit(X, sample_weight=data.weight)

@@ -5,6 +5,7 @@ All of that is metadata of the model file, under the key ``table``; nothing in i
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -16,12 +17,11 @@ from sklearn.preprocessing import StandardScaler
 from .. import persistence
 from .._base import Embedding
 from .data import Column, Data
-from .errors import CommandError
+from .errors import CommandError, listing
 from .streams import STANDARD, check_output, exists
 from .tables import Array
 
 _KEY = "table"
-_LOCAL_FILE = b"PK\x03\x04"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +36,11 @@ class Standardizer:
 
     @classmethod
     def of(cls, X: Array) -> Standardizer:
-        constant = np.ptp(X, axis=0) == 0
-        # The mean of equal numbers may differ from them by rounding, and so may the deviation from zero.
-        return cls(np.where(constant, X[0], X.mean(axis=0)), np.where(constant, 1.0, X.std(axis=0, ddof=1)))
+        """Without a check: numbers beyond 1e154 or within 1e-154 have no standard deviation that is a number."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            constant = np.ptp(X, axis=0) == 0
+            # The mean of equal numbers may differ from them by rounding, and so may the deviation from zero.
+            return cls(np.where(constant, X[0], X.mean(axis=0)), np.where(constant, 1.0, X.std(axis=0, ddof=1)))
 
     def __call__(self, X: Array) -> Array:
         return (X - self.mean) / self.scale
@@ -67,7 +69,7 @@ class Model:
         """Raise where a table has not as many features as the model."""
         p, got = self.est.n_features_in_, data.X.shape[1]
         if got != p:
-            wanted = f" ({', '.join(self.names)})" if self.names else ""
+            wanted = f" ({listing(self.names)})" if self.names else ""
             raise CommandError(
                 f"{data.source}: {got} columns, but the model takes {p}{wanted}; choose with --columns or --drop"
             )
@@ -97,22 +99,14 @@ def check_model_output(path: str | None, force: bool) -> None:
 def load_model(path: str) -> Model:
     """The model in a file, its metadata checked."""
     est = persistence.load(path)
-    table = persistence.read_header(path)["metadata"].get(_KEY)
+    metadata = persistence.read_header(path)["metadata"]
+    table = metadata.get(_KEY) if isinstance(metadata, dict) else None
     if table is None:  # saved from Python
         return Model(est)
     try:
         return _unpack(est, table)
     except (KeyError, TypeError, ValueError) as error:
         raise CommandError(f"{path}: the description of its table is not valid ({error})") from None
-
-
-def is_model(path: str) -> bool:
-    """Whether a file begins as a model does."""
-    if path == STANDARD or not os.path.isfile(path):
-        return False
-    with open(path, "rb") as file:
-        start = file.read(64)
-    return start.startswith(_LOCAL_FILE) and b"header.json" in start
 
 
 def load_pipeline(path: str | os.PathLike) -> Embedding | Pipeline:
@@ -128,14 +122,20 @@ def load_pipeline(path: str | os.PathLike) -> Embedding | Pipeline:
     scaler.mean_, scaler.scale_ = model.standardizer.mean, model.standardizer.scale
     scaler.var_, scaler.n_features_in_ = scaler.scale_**2, len(scaler.mean_)
     scaler.n_samples_seen_ = len(model.est.embedding_)
-    if model.names is not None:
-        scaler.feature_names_in_ = np.array(model.names, dtype=object)
-        scaler.set_output(transform="default")
+    if model.names is not None:  # the scaler sees them, the estimator sees an array
+        scaler.feature_names_in_ = model.est.feature_names_in_
+        del model.est.feature_names_in_
     return Pipeline([("standardize", scaler), ("embed", model.est)])
 
 
 def _packed(column: Column | None) -> dict[str, Any] | None:
-    return None if column is None else {"name": column.name, "values": column.values.tolist()}
+    """A column as JSON can hold it: numbers that are not finite become text, and all others with them."""
+    if column is None:
+        return None
+    values = column.values.tolist()
+    if not all(isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)) for value in values):
+        values = [str(value) for value in values]
+    return {"name": column.name, "values": values}
 
 
 def _unpack(est: Any, table: Any) -> Model:

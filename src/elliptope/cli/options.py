@@ -16,9 +16,11 @@ from ..rkhs import RKHSEmbedding
 from ..sdp import METHODS as SOLVERS
 from .errors import UsageError
 from .selection import Selection, split_items
+from .streams import STANDARD
 from .tables import FORMATS, Form
 
 METHODS: dict[str, Callable[..., Any]] = {"sdp": SDPEmbedding, "rkhs": RKHSEmbedding, "diffusion": DiffusionMap}
+_DEFAULT_METHOD = "sdp"
 # Fits are to be repeatable without anybody asking for it.
 _DEFAULT_SEED = 0
 
@@ -92,7 +94,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def add_output(parser: argparse.ArgumentParser, help: str, *, required: bool = False) -> None:
-    parser.add_argument("-o", "--output", metavar="FILE", required=required, default="-", help=help)
+    parser.add_argument("-o", "--output", metavar="FILE", required=required, default=STANDARD, help=help)
     add_force(parser)
 
 
@@ -120,15 +122,13 @@ def add_table(parser: argparse.ArgumentParser, *, weight: bool = True) -> None:
         "--header", action=argparse.BooleanOptionalAction, help="line 1 names the columns (default: found out)"
     )
     group.add_argument("--delimiter", type=character, metavar="CHAR", help="between cells (default: , for csv, tab for tsv)")
-    group.add_argument("--decimal", choices=(".", ","), default=".", help="decimal point or comma (default: .)")
-    group.add_argument("--encoding", default="utf-8", metavar="NAME", help="of text (default: %(default)s)")
+    group.add_argument("--decimal", choices=(".", ","), help="decimal point or comma (default: .)")
+    group.add_argument("--encoding", metavar="NAME", help="of text (default: utf-8)")
     group.add_argument("--array", metavar="NAME", help="of the matrix, where an npz file has several")
 
 
 def form_of(args: argparse.Namespace) -> Form:
-    if args.decimal == "," and args.delimiter == ",":
-        raise UsageError("--decimal , and --delimiter , cannot be told apart")
-    return Form(args.format, args.delimiter, args.decimal, args.encoding, args.header, args.array)
+    return Form(args.format, args.delimiter, args.decimal or ".", args.encoding or "utf-8", args.header, args.array)
 
 
 def selection_of(args: argparse.Namespace) -> Selection:
@@ -164,21 +164,30 @@ _FLAGS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def add_standardize(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--standardize", action="store_true", help="z-score the columns first; a saved model remembers how"
-    )
-
-
-def add_estimator(parser: argparse.ArgumentParser, *, fixed: str | None = None, without: tuple[str, ...] = ()) -> None:
-    """Flags of the estimators; of the ``fixed`` one alone, if there is no choice."""
+def add_estimator(
+    parser: argparse.ArgumentParser, methods: tuple[str, ...] = tuple(METHODS), *, without: tuple[str, ...] = ()
+) -> None:
+    """Flags of the estimators of these methods."""
     group = parser.add_argument_group("the embedding")
-    if fixed is None:
-        group.add_argument("--method", choices=tuple(METHODS), default="sdp", help="(default: %(default)s)")
-    add_standardize(group)  # type: ignore[arg-type]
+    if len(methods) > 1:
+        group.add_argument("--method", choices=methods, help=f"(default: {_DEFAULT_METHOD})")
+    group.add_argument("--standardize", action="store_true", help="z-score the columns first; a saved model remembers how")
     for flag, (parameter, how) in _FLAGS.items():
-        if flag not in without and (fixed is None or parameter in _parameters(METHODS[fixed])):
+        if flag not in without and any(parameter in _parameters(METHODS[method]) for method in methods):
             group.add_argument(flag, dest=parameter, **how)
+
+
+def table_options(args: argparse.Namespace) -> list[str]:
+    """Those options that were given which say how to read a table and what to fit to it."""
+    names = (*inspect.signature(Form).parameters, *inspect.signature(Selection).parameters, "method", "standardize")
+    flags = {f"--{name}": name for name in names} | {flag: parameter for flag, (parameter, _) in _FLAGS.items()}
+    return [flag for flag, name in flags.items() if getattr(args, name, None) not in (None, False, [])]
+
+
+def estimator_of(args: argparse.Namespace) -> Any:
+    """The estimator that the options describe, to be fitted."""
+    method = args.method or _DEFAULT_METHOD
+    return METHODS[method](**parameters_of(args, method))
 
 
 def parameters_of(args: argparse.Namespace, method: str) -> dict[str, Any]:

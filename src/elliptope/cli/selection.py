@@ -7,12 +7,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .errors import CommandError, shown
+from .errors import CommandError, listing, shown
 from .tables import Reader
 
 _RANGE = re.compile(r"(\d+)-(\d+)")
-# Names that a message lists before it breaks off.
-_LISTED = 8
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ def _find_wanted(wanted: Sequence[str], reader: Reader) -> list[int]:
     missing = [name for name in wanted if name not in reader.names]
     if missing:
         raise CommandError(
-            f"{reader.source}: the model needs {_list(missing)}, which the table lacks; {_describe(reader)} "
+            f"{reader.source}: the model needs {listing(missing)}, which the table lacks; {_describe(reader)} "
             f"(--columns says which columns to take instead, in the order of the model's)"
         )
     return [_find(name, reader, "the model's column")[0] for name in wanted]
@@ -128,8 +126,4 @@ def _check_names(reader: Reader, used: list[int], features: list[int]) -> None:
 
 def _describe(reader: Reader) -> str:
     names = [name for name in reader.names if name]
-    return f"its columns are {_list(names)}" if names else f"it has {len(reader.names)} columns without names"
-
-
-def _list(names: Sequence[str]) -> str:
-    return ", ".join(map(shown, names[:_LISTED])) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
+    return f"its columns are {listing(names)}" if names else f"it has {len(reader.names)} columns without names"

@@ -23,6 +23,8 @@ def source_name(path: str) -> str:
 @contextmanager
 def open_input(path: str) -> Iterator[BinaryIO]:
     if path == STANDARD:
+        if sys.stdin is None:
+            raise CommandError("standard input is closed")
         yield sys.stdin.buffer
     else:
         with open(path, "rb") as file:
@@ -61,6 +63,8 @@ def open_output(path: str, force: bool) -> Iterator[BinaryIO]:
     buffer = io.BytesIO()
     yield buffer
     if path == STANDARD:
+        if sys.stdout is None:
+            raise CommandError("standard output is closed")
         sys.stdout.flush()
         sys.stdout.buffer.write(buffer.getbuffer())
         sys.stdout.buffer.flush()
@@ -70,7 +74,7 @@ def open_output(path: str, force: bool) -> Iterator[BinaryIO]:
 
 
 def is_terminal_output(path: str) -> bool:
-    return path == STANDARD and sys.stdout.isatty()
+    return path == STANDARD and sys.stdout is not None and sys.stdout.isatty()
 
 
 def is_stream(path: str) -> bool:

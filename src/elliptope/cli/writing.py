@@ -22,7 +22,7 @@ class Target:
     path: str
     format: str
     force: bool
-    within_json: bool
+    within_json: bool = False
 
     @classmethod
     def of(cls, args: argparse.Namespace, console: Console) -> Target:
@@ -35,11 +35,27 @@ class Target:
             raise CommandError(f"{format} is not written to a terminal; name a file with -o")
         return cls(path, format, args.force, within)
 
+    @classmethod
+    def beside(cls, path: str | None, force: bool, option: str) -> Target | None:
+        """A second output, which is always a file."""
+        if path is None:
+            return None
+        if path == STANDARD:
+            raise CommandError(f"{option} takes a file, not standard output")
+        check_output(path, force)
+        return cls(path, format_of(path, None, "a suffix that does"), force)
+
     def check_columns(self, names: Iterable[str]) -> None:
         """Before anything is computed: can these columns stand beside the coordinates?"""
         others = ", ".join(map(repr, names))
         if others and self.format == "npy" and not self.within_json:
-            raise CommandError(f"NPY holds numbers only, without {others}: write csv, tsv, npz or parquet")
+            raise CommandError(f"{self.path}: npy holds numbers only, without {others}; write csv, tsv, npz or parquet")
+
+    def write(self, table: dict[str, Array], console: Console) -> None:
+        with open_output(self.path, self.force) as stream:
+            write_table(table, stream, self.format)
+        if self.path != STANDARD:
+            console.note(f"written: {self.path}")
 
 
 def write_result(target: Target, table: dict[str, Array], facts: dict[str, Any], console: Console) -> None:
@@ -49,8 +65,6 @@ def write_result(target: Target, table: dict[str, Array], facts: dict[str, Any],
         rows = [list(row) for row in zip(*(column.tolist() for column in columns.values()), strict=True)]
         console.result({**facts, "columns": list(columns), "rows": rows})
         return
-    with open_output(target.path, target.force) as stream:
-        write_table(table, stream, target.format)
+    target.write(table, console)
     if target.path != STANDARD:
-        console.note(f"written: {target.path}")
         console.result({**facts, "output": target.path})

@@ -2,7 +2,7 @@
 embedding is put in, and the bound is proved once more. What the file claims is compared with that, and not relied on.
 
 example:
-  elliptope certify wine.model
+  elliptope certify wine.elliptope
 """
 
 from __future__ import annotations
@@ -46,9 +46,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
         f"  stored: {stored}\n"
         f"  found:  {found}"
     )
-    console.result(
-        {**facts(model), "model": args.model, "confirmed": confirmed, "found": certificate_facts(found)}, text
-    )
+    console.result({**facts(model), "model": args.model, "confirmed": confirmed, "found": certificate_facts(found)}, text)
     return ExitCode.OK if confirmed and optimal else ExitCode.NOT_OPTIMAL
 
 

@@ -1,7 +1,7 @@
 """Fit a model and save it: a file without pickle, for `transform`, `certify`, `report` and elliptope.load in Python.
 
 example:
-  elliptope fit wine.csv --standardize --label class -o wine.model
+  elliptope fit wine.csv --standardize --label class -o wine.elliptope
 """
 
 from __future__ import annotations

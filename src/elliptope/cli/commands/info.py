@@ -2,7 +2,7 @@
 
 examples:
   elliptope info
-  elliptope info wine.model --json
+  elliptope info wine.elliptope --json
 """
 
 from __future__ import annotations

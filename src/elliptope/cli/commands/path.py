@@ -17,11 +17,10 @@ from ...bandwidth import knn_bandwidth
 from ...path import BandwidthPath, bandwidth_path
 from ..console import Console
 from ..data import Data
-from ..errors import CommandError, ExitCode
+from ..errors import ExitCode
 from ..fitting import read_training_data, scale
 from ..options import add_estimator, add_output, add_output_format, add_table, parameters_of
-from ..streams import STANDARD, check_output, open_output
-from ..tables import Array, format_of, write_table
+from ..tables import Array
 from ..writing import Target, write_result
 
 SUMMARY = "spectra and certificates along a path of bandwidths"
@@ -59,16 +58,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--checkpoint", metavar="FILE", help="keep what is done (npz), and go on from it next time")
     add_table(parser)
-    add_estimator(parser, fixed="sdp", without=("--bandwidth",))
+    add_estimator(parser, ("sdp",), without=("--bandwidth",))
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
     target = Target.of(args, console)
     target.check_columns(("status", "grade"))
-    if args.embeddings == STANDARD:
-        raise CommandError("--embeddings go to a file; the table of bandwidths goes to standard output")
-    check_output(args.embeddings, args.force)
-    embeddings_format = args.embeddings and format_of(args.embeddings, None, "another one")
+    frames = Target.beside(args.embeddings, args.force, "--embeddings")
+    if frames is not None:
+        frames.check_columns(("bandwidth", "row"))
     data = read_training_data(args, console)
     X, _ = scale(args, data, console)
     values = args.bandwidths or _around(knn_bandwidth(X))
@@ -84,10 +82,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
         if args.checkpoint:
             console.note(f"{args.checkpoint} holds {len(path.records)} bandwidths; the same command goes on from there")
         raise KeyboardInterrupt
-    if args.embeddings:
-        with open_output(args.embeddings, args.force) as stream:
-            write_table(_frames(path, data), stream, embeddings_format)
-        console.note(f"written: {args.embeddings}")
+    if frames is not None:
+        frames.write(_frames(path, data), console)
     rows = path.to_rows()
     facts = {"source": data.source, "embeddings": args.embeddings, "path": rows}
     if target.within_json:

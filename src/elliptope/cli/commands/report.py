@@ -2,26 +2,31 @@
 
 examples:
   elliptope report wine.csv --standardize --label class -o report.html
-  elliptope report wine.model -o report.html
+  elliptope report wine.elliptope -o report.html
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from ..console import Console
 from ..data import Column
 from ..errors import CommandError, UsageError, missing_extra
 from ..fitting import exit_code, facts, fit, read_training_data
-from ..models import Model, check_model_output, is_model, load_model, save_model
-from ..options import add_estimator, add_output, add_table
-from ..streams import STANDARD, check_output, open_output
-from ..tables import format_of, write_table
+from ..models import Model, check_model_output, load_model, save_model
+from ..options import add_estimator, add_output, add_table, table_options
+from ..streams import STANDARD, check_output
+from ..tables import has_table_suffix
 from ..tables.text import is_number
+from ..writing import Target
 from .path import bandwidths
 
 SUMMARY = "a page for the browser"
@@ -38,43 +43,55 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--coordinates", metavar="FILE", help="write the coordinates, too")
     parser.add_argument("--save-model", metavar="FILE", help="keep the model, for `transform` and `certify`")
     add_table(parser)
-    add_estimator(parser)
-    parser.set_defaults(_defaults={name: parser.get_default(name) for name in _table_options(parser)})
+    add_estimator(parser, ("sdp", "rkhs"))
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
-    write_report = _report_function()
     if args.output == STANDARD:
         raise CommandError("a page is written to a file, not to standard output")
     check_output(args.output, args.force)
-    check_output(args.coordinates, args.force)
     check_model_output(args.save_model, args.force)
-    format = args.coordinates and format_of(args.coordinates, None, "another one")
-    model = _model(args, console)
+    coordinates = Target.beside(args.coordinates, args.force, "--coordinates")
+    model = None if args.format or has_table_suffix(args.input) else _stored(args)
+    write_report = _report_function()
+    if model is None:
+        model = fit(args, read_training_data(args, console), console)
+    kept = {column.name: column.values for column in (model.id, model.label) if column is not None}
+    if coordinates is not None:
+        coordinates.check_columns(kept)
     if not hasattr(model.est, "certificate_"):
         raise CommandError(f"{args.input}: a {type(model.est).__name__} has no report; sdp and rkhs embeddings have one")
-    write_report(
-        model.est,
-        args.output,
-        y=None if model.label is None else _colours(model.label),
-        row_names=None if model.id is None else [str(value) for value in model.id.values.tolist()],
-        bandwidths=None if args.no_path else args.bandwidths or "auto",
-        title=args.title or f"{model.source or args.input}",
-        overwrite=args.force,
-        verbose=not console.quiet,
-    )
+    with _all_bandwidths():
+        write_report(
+            model.est,
+            args.output,
+            y=None if model.label is None else _colours(model.label),
+            row_names=None if model.id is None else [str(value) for value in model.id.values.tolist()],
+            bandwidths=None if args.no_path else args.bandwidths or "auto",
+            title=args.title or model.source or args.input,
+            overwrite=args.force,
+            verbose=not console.quiet,
+        )
     console.note(f"written: {args.output}")
     if args.save_model:
         save_model(model, args.save_model, args.force)
         console.note(f"written: {args.save_model}")
-    if args.coordinates:
-        kept = {column.name: column.values for column in (model.id, model.label) if column is not None}
-        with open_output(args.coordinates, args.force) as stream:
-            write_table({**kept, "z": model.est.embedding_}, stream, format)
-        console.note(f"written: {args.coordinates}")
+    if coordinates is not None:
+        coordinates.write({**kept, "z": model.est.embedding_}, console)
     outputs = {"output": args.output, "model": args.save_model, "coordinates": args.coordinates}
     console.result({**facts(model), **outputs})
     return exit_code(model.est)
+
+
+@contextmanager
+def _all_bandwidths() -> Iterator[None]:
+    """A path that Ctrl-C has ended early is no reason for a warning, but for ending here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "bandwidth_path: ended early", ConvergenceWarning)
+        try:
+            yield
+        except ConvergenceWarning:
+            raise KeyboardInterrupt from None
 
 
 def _report_function() -> Any:
@@ -84,20 +101,11 @@ def _report_function() -> Any:
         raise missing_extra("report pages", "report", error) from None
 
 
-def _model(args: argparse.Namespace, console: Console) -> Model:
-    """The model in the file, or one fitted to the table."""
-    if not is_model(args.input):
-        return fit(args, read_training_data(args, console), console)
-    given = [name for name, default in args._defaults.items() if getattr(args, name) != default]
+def _stored(args: argparse.Namespace) -> Model:
+    given = table_options(args)
     if given:
-        raise UsageError(f"{args.input} is a model, fitted already: --{given[0].replace('_', '-')} is for tables")
+        raise UsageError(f"{args.input}: {given[0]} is for tables, and this is none by its suffix; a table needs --format")
     return load_model(args.input)
-
-
-def _table_options(parser: argparse.ArgumentParser) -> list[str]:
-    """Options that say how to read and to fit, which has been done when a model is given."""
-    groups = [group for group in parser._action_groups if group.title in ("reading the table", "the embedding")]
-    return [action.dest for group in groups for action in group._group_actions]
 
 
 def _colours(label: Column) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
+import io
 import json
 import sys
 from pathlib import Path
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
     argv = ["--items", *items, "--output", str(folder), "--seed", str(args.seed)]
     argv += ["--quick"] * args.quick + ["--resume"] * args.resume + (["--data", args.data] if args.data else [])
     # With --json, standard output is for the result alone.
-    with contextlib.redirect_stdout(sys.stderr) if console.json or console.quiet else contextlib.nullcontext():
+    with contextlib.redirect_stdout(io.StringIO() if console.quiet else sys.stderr if console.json else sys.stdout):
         experiments.main(argv)
     results = {item: json.loads((folder / f"{item}.json").read_text("utf-8")) for item in items}
     console.result({"folder": str(folder), "results": results})

@@ -1,7 +1,7 @@
 """Embed new rows with a saved model. Columns are found by the names the model knows, where the table has names.
 
 example:
-  elliptope transform wine.model new.csv --label class -o coordinates.csv
+  elliptope transform wine.elliptope new.csv --label class -o coordinates.csv
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from .base import Array, Reader
 from .parquet import ParquetReader, write_parquet
 from .text import Dialect, TextReader, write_text
 
-__all__ = ["FORMATS", "Array", "Form", "Reader", "flatten", "format_of", "open_reader", "write_table"]
+__all__ = ["FORMATS", "Array", "Form", "Reader", "flatten", "format_of", "has_table_suffix", "open_reader", "write_table"]
 
 FORMATS = ("csv", "tsv", "parquet", "npy", "npz")
 _SUFFIXES = {**{f".{name}": name for name in FORMATS}, ".tab": "tsv", ".pq": "parquet"}
@@ -46,6 +46,10 @@ def format_of(path: str, given: str | None, option: str = "--format") -> str:
         known = ", ".join(_SUFFIXES)
         raise UsageError(f"{path}: the suffix {suffix!r} tells no format (known: {known}); use {option}")
     return _SUFFIXES[suffix]
+
+
+def has_table_suffix(path: str) -> bool:
+    return is_stream(path) or Path(path).suffix.lower() in _SUFFIXES
 
 
 def open_reader(stream: BinaryIO, source: str, format: str, form: Form) -> Reader:

@@ -14,7 +14,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.lib.npyio import NpzFile
 
-from ..errors import TableError
+from ..errors import TableError, listing
 from .base import Array, Reader
 
 _DAMAGED = (ValueError, EOFError, KeyError, OverflowError, RuntimeError, zipfile.BadZipFile, zlib.error)
@@ -39,7 +39,12 @@ class ArrayReader(Reader):
             if column.dtype.kind not in "biuf":
                 raise self.not_numbers(j, f"values of type {column.dtype}")
             X[:, k] = column
-        return X, [self._columns[j] for j in others]
+        return X, [_as_text(self._columns[j]) for j in others]
+
+
+def _as_text(column: Array) -> Array:
+    """Numbers and text as they are; bytes, times and other things as text."""
+    return column if column.dtype.kind in "biufU" else column.astype(str)
 
 
 def read_npy(stream: BinaryIO, source: str) -> ArrayReader:
@@ -96,11 +101,11 @@ def _check_block(X: Array, source: str, what: str) -> None:
 def _choose_block(arrays: dict[str, Array], source: str, block: str | None) -> str | None:
     if block is not None:
         if block not in arrays:
-            raise TableError(source, f"there is no array {block!r}; there are {_list(arrays)}")
+            raise TableError(source, f"there is no array {block!r}; there are {listing(list(arrays))}")
         return block
     blocks = [name for name, array in arrays.items() if array.ndim == 2]
     if len(blocks) > 1:
-        raise TableError(source, f"several matrices, {_list(blocks)}: choose one with --array")
+        raise TableError(source, f"several matrices, {listing(blocks)}: choose one with --array")
     return blocks[0] if blocks else None
 
 
@@ -113,10 +118,6 @@ def _vectors_only(vectors: dict[str, Array], source: str) -> ArrayReader:
     if lengths == {0}:
         raise TableError(source, "the table has no rows")
     return ArrayReader(source, list(vectors.values()), list(vectors), list(range(len(vectors))))
-
-
-def _list(names: Sequence[str] | dict[str, Array]) -> str:
-    return ", ".join(map(repr, names)) or "none"
 
 
 def write_npy(arrays: dict[str, Array], stream: BinaryIO) -> None:

@@ -5,6 +5,7 @@ Rows and columns are counted from 1 in everything that users see.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
@@ -13,6 +14,9 @@ import numpy as np
 from ..errors import TableError, shown
 
 Array = np.ndarray
+
+# Names that need no quotes and fit into a line.
+_PLAIN = re.compile(r"[\w.][\w.-]{0,39}")
 
 
 class Reader(ABC):
@@ -49,8 +53,9 @@ class Reader(ABC):
         return f"column {j + 1} ({shown(name)})" if name else f"column {j + 1}"
 
     def handle(self, j: int) -> str:
-        """What to call column ``j`` on the command line."""
-        return self.names[j] or str(j + 1)
+        """What to call column ``j`` on the command line: its name, or its position if a shell would not like the name."""
+        name = self.names[j]
+        return name if name and _PLAIN.fullmatch(name) else str(j + 1)
 
     def error(self, problem: str, i: int | None = None, j: int | None = None) -> TableError:
         places = [] if i is None else [self.row(i)]

@@ -26,6 +26,9 @@ class ParquetReader(Reader):
         self.names = ["" if name.startswith(_INDEX) else name for name in self._file.schema_arrow.names]
         if not self._file.metadata.num_rows or not self.names:
             raise TableError(source, "the table has no rows" if self.names else "the table has no columns")
+        repeated = next((name for k, name in enumerate(self.names) if name in self.names[:k]), None)
+        if repeated is not None:  # pyarrow finds columns by their names
+            raise TableError(source, f"two columns are named {repeated!r}; rename one")
 
     def read(self, numbers: Sequence[int], others: Sequence[int]) -> tuple[Array, list[Array]]:
         pa, _ = _pyarrow()

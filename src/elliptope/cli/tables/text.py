@@ -24,6 +24,8 @@ _LONGEST_LINE = 2**26
 _DELIMITERS = (",", ";", "\t", "|", " ")
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-", "."}
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?\s*")
+# The csv module puts quotes around characters that end a line, of those it is told; files get the shorter end.
+_LINE_END = "\r\n"
 # What `errors="surrogateescape"` makes of bytes that cannot be decoded.
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
 
@@ -132,8 +134,7 @@ class TextReader(Reader):
             raise TableError(self.source, "NUL bytes: not a text file, or UTF-16 (--encoding utf-16)", place)
         if not line.isascii() and (found := _UNDECODABLE.search(line)):
             byte = ord(found.group()) - 0xDC00
-            other = "utf-16" if number == 1 and byte >= 0xFE else "latin-1"
-            problem = f"byte 0x{byte:02x} is not {self.dialect.encoding}; try --encoding {other}"
+            problem = f"byte 0x{byte:02x} is not {self.dialect.encoding}; try --encoding latin-1"
             raise TableError(self.source, problem, place)
 
     def _doubt_delimiter(self, cell: str) -> None:
@@ -194,9 +195,7 @@ def is_number(cell: str) -> bool:
     return "_" not in cell
 
 
-def looks_like_header(
-    first: Sequence[str], second: Sequence[str] | None, number: Callable[[str], bool] = is_number
-) -> bool:
+def looks_like_header(first: Sequence[str], second: Sequence[str] | None, number: Callable[[str], bool] = is_number) -> bool:
     """Whether the first row names the columns.
 
     It does if a column has a word in the first row and a number in the second. Where no column decides (all are text, or
@@ -210,16 +209,16 @@ def looks_like_header(
 
 def write_text(columns: dict[str, Array], stream: BinaryIO, delimiter: str) -> None:
     """A header and one line per row; numbers with as many digits as it takes to read them back exactly."""
-    writer = csv.writer(_Encoder(stream), delimiter=delimiter, lineterminator="\n")
+    writer = csv.writer(_Encoder(stream), delimiter=delimiter, lineterminator=_LINE_END)
     writer.writerow(columns)
     writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
 
 
 class _Encoder:
-    """Takes text and writes bytes. Unlike a ``TextIOWrapper`` it never closes, nor flushes a pipe that is broken."""
+    """Takes rows and writes lines of bytes. Unlike a ``TextIOWrapper`` it never closes, nor flushes a broken pipe."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.stream = stream
 
-    def write(self, text: str) -> None:
-        self.stream.write(text.encode())
+    def write(self, row: str) -> None:
+        self.stream.write(row.removesuffix(_LINE_END).encode() + b"\n")
