@@ -3,6 +3,7 @@
 # make lint    lint and type check alone
 # make reproduce   every figure and the table of the paper, and a report; 20 minutes at most, QUICK=1: two
 # make benchmarks   solvers side by side, and the same answer from every start; takes a while
+# make docs    the documentation, in docs/_build/html; without network, once .venv is there
 # make clean   remove everything the other targets made
 #
 # Only Python 3.11 or newer is needed; the rest is installed into .venv, once.
@@ -15,7 +16,7 @@ OUTPUT ?= reproduction
 VENV := .venv
 PY := $(VENV)/bin/python
 
-.PHONY: demo test lint reproduce benchmarks clean
+.PHONY: demo test lint reproduce benchmarks docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed-plot
@@ -40,8 +41,14 @@ benchmarks: $(VENV)/.installed-benchmarks
 	$(PY) benchmarks/solvers.py --output benchmarks/results
 	$(PY) benchmarks/consistency.py --output benchmarks/results
 
+# Warnings are errors, all of which are shown.
+docs: $(VENV)/.installed-docs
+	$(PY) -m sphinx -W --keep-going -q docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
 clean:
 	rm -rf $(VENV) demo_output reproduction build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf docs/_build docs/api docs/gallery docs/repository
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
 
 # One stamp per extra, so that a second run installs nothing until pyproject.toml changes.

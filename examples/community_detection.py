@@ -1,4 +1,8 @@
-r"""Two communities in a stochastic block model, by the same program.
+r"""
+Community detection
+===================
+
+Two communities in a stochastic block model, by the same program.
 
 With :math:`\bar A = A - \frac{\mathbf 1^\top A \mathbf 1}{n^2} \mathbf 1 \mathbf 1^\top`, the centred adjacency matrix, the
 partition of largest modularity maximises sᵀĀs over signs. Ā is applied as a linear operator: sparse plus rank one.

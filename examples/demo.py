@@ -17,13 +17,9 @@ from sklearn.datasets import load_wine
 
 from elliptope import DiffusionMap, SDPEmbedding
 from elliptope.datasets import clusters_with_outliers
+from elliptope.plotting import EmbeddingDisplay
 
 OUTPUT = Path("demo_output")
-
-# Okabe and Ito's palette, told apart by all common kinds of colour vision; a marker each, for print.
-BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
-CLASS_STYLES = [(BLUE, "o"), (ORANGE, "s"), (GREEN, "^")]
-OUTLIER_STYLE = (VERMILION, "*")
 
 
 def main():
@@ -52,7 +48,7 @@ def demonstrate(title, X, y, *, bandwidth, labels, path):
     sdp = SDPEmbedding(bandwidth=bandwidth, random_state=0).fit(X)
     diffusion = DiffusionMap(n_components=2, bandwidth=bandwidth, diffusion_time=0).fit(X)
     report(title, X, sdp)
-    draw(title, [sdp, diffusion], y, labels, path)
+    draw(f"{title}, σ = {bandwidth:g}", X, y, {"SDP embedding": sdp, "Diffusion map": diffusion}, labels, path)
     print(f"  picture      {path}\n")
 
 
@@ -71,27 +67,14 @@ def indented(value):
     return repr(value).replace("\n", "\n" + " " * 15)
 
 
-def draw(title, estimators, y, labels, path):
-    names = ["SDP embedding", "Diffusion map"]
-    symbols = [r"\chi", r"\psi"]
-    fig, axes = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained")
-    for ax, estimator, name, symbol in zip(axes, estimators, names, symbols, strict=True):
-        Xi = plane(estimator.embedding_)
-        for value, label in labels.items():
-            colour, marker = OUTLIER_STYLE if value == -1 else CLASS_STYLES[value]
-            style = {"c": colour, "marker": marker, "s": 90 if value == -1 else 22}
-            ax.scatter(*Xi[y == value].T, label=label, edgecolors="black", linewidths=0.3, **style)
-        ax.set(title=name, xlabel=f"${symbol}_1$", ylabel=f"${symbol}_2$")
-    axes[0].legend(frameon=False)
-    fig.suptitle(f"{title}, σ = {estimators[0].bandwidth_:g}")
+def draw(title, X, y, estimators, labels, path):
+    fig, axes = plt.subplots(1, len(estimators), figsize=(10, 4.6), layout="constrained")
+    for ax, (name, estimator) in zip(axes, estimators.items(), strict=True):
+        EmbeddingDisplay.from_estimator(estimator, X, y, labels=labels, name=name, ax=ax, legend=ax is axes[0])
+    fig.suptitle(title)
     path.parent.mkdir(parents=True, exist_ok=True)
     fig.savefig(path, dpi=150)
     plt.close(fig)
-
-
-def plane(Xi):
-    """The two leading coordinates; an embedding of rank one is drawn on a line."""
-    return Xi[:, :2] if Xi.shape[1] > 1 else np.column_stack([Xi[:, 0], np.zeros(len(Xi))])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,8 @@
-r"""Max-cut of a random graph: a bound that is proved, and a cut close to it.
+r"""
+Max-cut
+=======
+
+A random graph: a bound that is proved, and a cut close to it.
 
 With the Laplacian L of a graph, a cut with signs s ∈ {±1}^n has weight sᵀLs/4. Relaxing ssᵀ to the elliptope gives the bound
 of Goemans and Williamson; the signs of Hg, for a Gaussian vector g, give a cut of at least 0.878 of it on average.

@@ -4,8 +4,19 @@ from . import datasets, theory
 from .diffusion import DiffusionMap
 from .embedding import SDPEmbedding
 from .path import bandwidth_path
+from .persistence import ModelFileError, load
 from .rkhs import RKHSEmbedding
 
 __version__ = "0.1.0"
 
-__all__ = ["DiffusionMap", "RKHSEmbedding", "SDPEmbedding", "__version__", "bandwidth_path", "datasets", "theory"]
+__all__ = [
+    "DiffusionMap",
+    "ModelFileError",
+    "RKHSEmbedding",
+    "SDPEmbedding",
+    "__version__",
+    "bandwidth_path",
+    "datasets",
+    "load",
+    "theory",
+]

@@ -39,6 +39,16 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _n_features_out(self) -> int:
         return self.n_components_
 
+    def save(self, path: str | os.PathLike, *, overwrite: bool = False) -> None:
+        """Write the fitted estimator to a file, for :func:`elliptope.load`: arrays and JSON with a checksum, no pickle.
+
+        An existing file is replaced only with ``overwrite``, and in one step: never is there half a file. Functions given
+        as parameters cannot be stored.
+        """
+        from .persistence import save  # stands below the estimators, and knows them all
+
+        save(self, path, overwrite=overwrite)
+
     def _check_new(self, X: Array) -> Array:
         """Validate rows given after ``fit``."""
         check_is_fitted(self)

@@ -44,7 +44,7 @@ def two_moons(
     standardize: bool = True,
     random_state: int | np.random.RandomState | None = None,
 ) -> tuple[Floats, Ints]:
-    r"""Two interleaved half-circles, as in Figures 7 and 8 of [1]_.
+    r"""Two interleaved half-circles, as in Figures 7 and 8 of Fanuel et al. (2022).
 
     With :math:`\varepsilon_i \sim N(0, \mathrm{noise}^2)` drawn once and shared by both moons,
 
@@ -92,7 +92,7 @@ def clusters_with_outliers(
     *,
     random_state: int | np.random.RandomState | None = None,
 ) -> tuple[Floats, Ints]:
-    r"""Three Gaussian clusters in the plane and outliers scattered around them, after Figure 1 of [1]_.
+    r"""Three Gaussian clusters in the plane and outliers scattered around them, after Figure 1 of Fanuel et al. (2022).
 
     .. math::
         x \mid \text{cluster } c &\sim N\bigl(2\,(\cos\theta_c, \sin\theta_c),\; 0.4^2 I\bigr),
@@ -133,7 +133,7 @@ def clusters_with_outliers(
 
 
 def interval_grid(n: int = 15, *, low: float = -1.0, high: float = 1.0) -> tuple[Floats, Floats]:
-    r"""Midpoints of equal cells of an interval and their quadrature weights, as in Figures 2 and 3 of [1]_.
+    r"""Midpoints of equal cells of an interval and their quadrature weights, as in Figures 2 and 3 of Fanuel et al. (2022).
 
     .. math:: x_i = \mathrm{low} + (i + \tfrac12)\,dx, \qquad w_i = dx = (\mathrm{high} - \mathrm{low})/n
 
@@ -162,7 +162,7 @@ def interval_grid(n: int = 15, *, low: float = -1.0, high: float = 1.0) -> tuple
 
 
 def load_htru2(data_home: str | os.PathLike[str] | None = None) -> tuple[Floats, Ints]:
-    """Pulsar candidates of the High Time Resolution Universe survey (Figure 6 and Table 1 of [1]_).
+    """Pulsar candidates of the High Time Resolution Universe survey (Figure 6 and Table 1 of Fanuel et al. (2022)).
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def load_htru2(data_home: str | os.PathLike[str] | None = None) -> tuple[Floats,
 def load_mnist_digits(
     digits: Sequence[int] = (1, 4), data_home: str | os.PathLike[str] | None = None
 ) -> tuple[Floats, Ints]:
-    """Training images of some MNIST digits, pixels scaled to [0, 1] (Figure 4 of [1]_).
+    """Training images of some MNIST digits, pixels scaled to [0, 1] (Figure 4 of Fanuel et al. (2022)).
 
     Parameters
     ----------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -24,6 +25,10 @@ class KernelDiagonal:
     kernel: Kernel
     M: float
 
+    def on_sample(self, X: Array, operator: KernelOperator) -> Array:
+        """Entries that are zero to rounding come back as exactly zero."""
+        return np.where(operator.contrast() > _CONSTANT_KERNEL, operator.abar_diagonal(), 0.0)
+
     def log_radius(self, attention: Attention) -> Array:
         k, log_m = self.kernel.diagonal(attention.X), attention.log_mass
         # d = k/m (1 - m²/(kM)), where m²/(kM) < 1 (Lemma 1 of the paper) up to rounding; in this form nothing overflows.
@@ -36,6 +41,9 @@ class KernelDiagonal:
 class ConstantDiagonal:
     """d(x) = 1."""
 
+    def on_sample(self, X: Array, operator: KernelOperator) -> Array:
+        return np.ones(operator.n)
+
     def log_radius(self, attention: Attention) -> Array:
         return np.zeros(len(attention.X))
 
@@ -45,6 +53,9 @@ class NearestDiagonal:
     """d(x) of the training point most similar to x: the given values on the sample, a step function beyond."""
 
     d: Array
+
+    def on_sample(self, X: Array, operator: KernelOperator) -> Array:
+        return self.d
 
     def log_radius(self, attention: Attention) -> Array:
         return 0.5 * np.log(self.d[attention.nearest])
@@ -59,26 +70,30 @@ class CallableDiagonal:
     def __call__(self, X: Array) -> Array:
         return check_vector("diagonal", self.function(X), len(X))
 
+    def on_sample(self, X: Array, operator: KernelOperator) -> Array:
+        return self(X)
+
     def log_radius(self, attention: Attention) -> Array:
         return 0.5 * np.log(self(attention.X))
 
 
-def resolve_diagonal(
-    diagonal: str | Array | Callable, X: Array, support: Array, kernel: Kernel, operator: KernelOperator
-) -> tuple[Array, Diagonal]:
-    """d on the points of positive weight (rows ``support`` of ``X``), and the rule that extends it.
+class SampledDiagonal(Diagonal, Protocol):
+    """A bound d(x) that is known on the sample, too."""
 
-    Entries of the kernel diagonal that are zero to rounding come back as exactly zero.
-    """
+    def on_sample(self, X: Array, operator: KernelOperator) -> Array:
+        """d at the points X of the operator, shape (n,)."""
+
+
+def resolve_diagonal(
+    diagonal: str | Array | Callable, support: Array, n_rows: int, kernel: Kernel, operator: KernelOperator
+) -> SampledDiagonal:
+    """The rule that gives d, for points of positive weight that stand in rows ``support`` of ``n_rows``."""
     if isinstance(diagonal, str):
         if diagonal == "constant":
-            return np.ones(operator.n), ConstantDiagonal()
+            return ConstantDiagonal()
         if diagonal == "kernel":
-            d = np.where(operator.contrast() > _CONSTANT_KERNEL, operator.abar_diagonal(), 0.0)
-            return d, KernelDiagonal(kernel, operator.M)
+            return KernelDiagonal(kernel, operator.M)
         raise ValueError(f"`diagonal` must be 'kernel', 'constant', an array or a callable, got {diagonal!r}.")
     if callable(diagonal):
-        rule = CallableDiagonal(diagonal)
-        return rule(X[support]), rule
-    d = check_vector("diagonal", diagonal, len(X))[support]
-    return d, NearestDiagonal(d)
+        return CallableDiagonal(diagonal)
+    return NearestDiagonal(check_vector("diagonal", diagonal, n_rows)[support])

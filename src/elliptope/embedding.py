@@ -74,7 +74,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
 
     Attributes
     ----------
-    embedding_ : (n, n_components_) array
+    embedding_ : (n, k) array, k = ``n_components_``
     eigenvalues_ : (rank,) array
         Non-zero eigenvalues of B* on L²(w), descending.
     n_components_ : int
@@ -138,7 +138,8 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         self._check_parameters()
         X, kernel, J = self._prepare(X, sample_weight)
         start = None if start is None else check_factor("start", start, len(X))[self._support]
-        d, self._diagonal = resolve_diagonal(self.diagonal, X, self._support, kernel, J)
+        self._diagonal = resolve_diagonal(self.diagonal, self._support, len(X), kernel, J)
+        d = self._diagonal.on_sample(X[self._support], J)
         J.set_row_scale(J.w * np.sqrt(d))
         solution = self._solve(J, self.solver, start)
         Xi, self.eigenvalues_ = eigenvectors(solution.factor, d, J.w)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ._sample import Sample, distinct_points
 from .bandwidth import resolve_bandwidth
 from .diagonals import CallableDiagonal
 from .extension import LinearExtension
-from .kernels import LARGEST_NU, Array, Matern
+from .kernels import LARGEST_NU, Array, Kernel, Matern
 from .operators import RegularizedOperator, kernel_matrix
 from .operators.matrix import DenseMatrix
 
@@ -82,7 +83,7 @@ class RKHSEmbedding(CertifiedEmbedding):
 
     Attributes
     ----------
-    embedding_ : (n, n_components_) array
+    embedding_ : (n, k) array, k = ``n_components_``
         :math:`\Xi` with :math:`\Xi\,\Xi^\top = B'`; the same as ``transform`` of the training points.
     eigenvalues_ : (rank,) array
         Non-zero eigenvalues of B' on L²(w), descending.
@@ -159,7 +160,8 @@ class RKHSEmbedding(CertifiedEmbedding):
         K, R = self._kernel_matrix(kernel, sample)
         u, w = self._direction_on(sample, K, R), sample.w
         self.regularization_ = self._resolve_regularization(sample, K, u)
-        solution = self._solve(_operator(K, R, u, w, d, self.regularization_))
+        self._program = Program(d, u, float(self.jitter), sample.place)
+        solution = self._solve(regularized_cost(K, R, u, w, d, self.regularization_))
         Xi, self.eigenvalues_ = eigenvectors(solution.factor, d, w)
         self._set_components(Xi.shape[1])
         alpha, _ = dpotrs(R, Xi)
@@ -206,10 +208,8 @@ class RKHSEmbedding(CertifiedEmbedding):
 
     def _kernel_matrix(self, kernel: Matern, sample: Sample) -> tuple[Array, Array]:
         """K, and its Cholesky factor R, upper triangular with K = RᵀR."""
-        K = kernel_matrix(kernel, sample.points, count_threads(self.n_jobs))
-        K[np.diag_indices_from(K)] += check_non_negative("jitter", self.jitter)
-        R, info = dpotrf(K, lower=0, clean=1)
-        reciprocal = dpocon(R, np.abs(K).sum(axis=1).max())[0] if info == 0 else 0.0
+        jitter = check_non_negative("jitter", self.jitter)
+        K, R, reciprocal = factorized_kernel(kernel, sample.points, jitter, count_threads(self.n_jobs))
         if reciprocal < _SINGULAR:
             distance, i, j = sample.closest()
             raise ValueError(
@@ -268,7 +268,25 @@ class RKHSEmbedding(CertifiedEmbedding):
         return theory.least_regularization(sample.n, self.delta, lambda_max, float(K.diagonal().max()))
 
 
-def _operator(K: Array, R: Array, u: Array, w: Array, d: Array, regularization: float) -> RegularizedOperator:
+@dataclass(frozen=True)
+class Program:
+    """What the program was made of beside kernel, points and weights, which its extension holds: enough to pose it again."""
+
+    d: Array  # (n,): the diagonal at the points
+    u: Array  # (n,): the direction at the points
+    jitter: float
+    place: Array  # (N,): which point each row given to ``fit`` is; -1 where its weight is zero
+
+
+def factorized_kernel(kernel: Kernel, points: Array, jitter: float, n_jobs: int) -> tuple[Array, Array, float]:
+    """K, its Cholesky factor R, and the reciprocal of its condition number: 0 where there is no such factor."""
+    K = kernel_matrix(kernel, points, n_jobs)
+    K[np.diag_indices_from(K)] += jitter
+    R, info = dpotrf(K, lower=0, clean=1)
+    return K, R, dpocon(R, np.abs(K).sum(axis=1).max())[0] if info == 0 else 0.0
+
+
+def regularized_cost(K: Array, R: Array, u: Array, w: Array, d: Array, regularization: float) -> RegularizedOperator:
     r"""J in the scaling of the unit diagonal: :math:`\sqrt d\,(w \bar K w - \lambda W^2 K^{-1})\,\sqrt d`, W = Σw.
 
     Takes over K.

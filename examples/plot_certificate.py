@@ -1,0 +1,61 @@
+r"""
+Certificates, and optima that are not unique
+============================================
+
+Every fit comes with a bound that no solution of the program can exceed. How close the fit is to it is ``relative_gap``;
+what stands behind the bound is ``grade``; whether the embedding, too, is determined is ``status_``.
+"""
+
+import warnings
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import scale
+
+from elliptope import SDPEmbedding
+from elliptope.plotting import ConvergenceDisplay
+from elliptope.sdp import solve
+
+X = scale(load_wine().data)
+est = SDPEmbedding(bandwidth=1.5, random_state=0).fit(X)
+print(est.status_, est.certificate_)
+
+# %%
+# The optimum does not depend on the start. Inner products, and not coordinates, are compared: those could be mirrored.
+
+other = SDPEmbedding(bandwidth=1.5, random_state=1).fit(X)
+difference = abs(est.learned_kernel(X) - other.learned_kernel(X)).max()
+print("largest difference between two starts:", difference)
+
+# %%
+# How the gap closes, for a cost of one's own: the Laplacian of a random graph, whose program bounds its largest cut.
+
+rng = np.random.default_rng(0)
+A = np.triu(rng.random((200, 200)) < 0.1, 1).astype(float)
+A += A.T
+solution = solve((np.diag(A.sum(axis=1)) - A) / 4, rng=0)
+print(solution.certificate)
+ConvergenceDisplay.from_solution(solution)
+
+# %%
+# An answer cut short is still bounded: it says how much better the optimum could be at most.
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # a ConvergenceWarning, which says what to change
+    hasty = SDPEmbedding(bandwidth=0.7, max_iter=20, random_state=0).fit(X)
+print(hasty.status_, hasty.certificate_)
+
+# %%
+# When the optimum is not unique
+# ------------------------------
+# On the four corners of a square, opposite corners are opposite, but nothing says how the two pairs should lie to each
+# other. The objective is optimal, and proved; the embedding is one of many that are as good. The status says so.
+
+square = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    ambiguous = SDPEmbedding(bandwidth=1.0, random_state=0).fit(square)
+print(ambiguous.status_, ambiguous.certificate_)
+print(caught[0].message if caught else "no warning")
+plt.show()

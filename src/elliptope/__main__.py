@@ -1,0 +1,5 @@
+"""``python -m elliptope`` is the command ``elliptope``."""
+
+from .cli import run
+
+run()

@@ -1,0 +1,124 @@
+"""The program: its parser, and what becomes of errors."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any, NoReturn
+
+from .. import __version__
+from .commands import certify, embed, fit, info, path, report, reproduce, transform
+from .console import Console
+from .errors import CommandError, ExitCode, UsageError, one_line
+from .options import add_common
+
+COMMANDS: dict[str, ModuleType] = {
+    "embed": embed,
+    "fit": fit,
+    "transform": transform,
+    "path": path,
+    "certify": certify,
+    "report": report,
+    "reproduce": reproduce,
+    "info": info,
+}
+_DESCRIPTION = "Embed tables, and prove how good the embedding is."
+_EPILOG = """\
+Tables are CSV, TSV, Parquet, NPY or NPZ, by suffix or --format; - is standard input or output.
+
+exit codes:
+  0    done; what was fitted is certified as optimal
+  1    a file, its contents or the computation are at fault
+  2    the command line is
+  3    done and written, but not certified as optimal, or not confirmed
+  130  interrupted (Ctrl-C): an unfinished result is not written
+  141  the reader of standard output went away
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises instead of printing usage, so that errors take one line like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def make_parser() -> Parser:
+    formatter = argparse.RawDescriptionHelpFormatter
+    parser = Parser(
+        prog="elliptope", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=formatter, allow_abbrev=False
+    )
+    parser.add_argument("--version", action="version", version=f"elliptope {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
+    for name, module in COMMANDS.items():
+        sub = commands.add_parser(
+            name, help=module.SUMMARY, description=module.__doc__, formatter_class=formatter, allow_abbrev=False
+        )
+        module.configure(sub)
+        add_common(sub)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code; errors are one line on standard error."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    console = Console()
+    debug = "--debug" in argv  # whether or not the rest can be parsed
+    try:
+        args = make_parser().parse_args(argv)
+        console = Console(quiet=args.quiet, json=args.json)
+        with console.warnings():
+            return int(COMMANDS[args.command].run(args, console))
+    except SystemExit as end:  # --help and --version
+        return int(end.code or 0)
+    except BaseException as error:
+        if debug:
+            traceback.print_exc()
+        return int(_explain(error, console))
+
+
+def _explain(error: BaseException, console: Console) -> ExitCode:
+    """One line about what went wrong, and the exit code for it."""
+    if isinstance(error, KeyboardInterrupt):
+        console.error("interrupted")
+        return ExitCode.INTERRUPTED
+    if isinstance(error, BrokenPipeError):
+        return ExitCode.BROKEN_PIPE
+    if isinstance(error, CommandError):
+        console.error(one_line(error))
+        return error.code
+    if isinstance(error, OSError | ValueError | MemoryError | ImportError):
+        console.error(one_line(error))
+    else:
+        console.error(f"unexpected {type(error).__name__}: {one_line(error)} (run again with --debug, and report it)")
+    return ExitCode.FAILURE
+
+
+def run() -> NoReturn:
+    """The entry point of the process."""
+
+    def terminate(*_: Any) -> NoReturn:
+        raise SystemExit(ExitCode.TERMINATED)
+
+    signal.signal(signal.SIGTERM, terminate)  # as an exception it passes by everything that cleans up
+    for stream in (sys.stdout, sys.stderr):  # terminals that know no ≤ are no reason to fail
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(_finish_output(main()))
+
+
+def _finish_output(code: int) -> int:
+    """Write what is left for standard output. Python would do that at its end, and complain in words of its own."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return code or _explain(error, Console())
+    return code

@@ -1,0 +1,59 @@
+"""Check a model's certificate again: the program is posed anew from the rows, weights and parameters in the file, the
+embedding is put in, and the bound is proved once more. What the file claims is compared with that, and not relied on.
+
+example:
+  elliptope certify wine.elliptope
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+from ...recertify import InconsistentModelError, recertify
+from ...sdp import Certificate
+from ..console import Console
+from ..errors import CommandError, ExitCode
+from ..fitting import certificate_facts, facts
+from ..models import load_model
+
+SUMMARY = "the certificate of a model, checked again"
+_GRADES = ("estimate", "probabilistic", "proved")
+# A proof tries shifts that grow by half of themselves, and may therefore end at a bound that is a little looser.
+_LOOSER = 2.0
+# Relative difference of two objectives that is put down to rounding.
+_ROUNDING = 1e-8
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="file that `fit` wrote")
+
+
+def run(args: argparse.Namespace, console: Console) -> int:
+    model = load_model(args.model)
+    est = model.est
+    if not hasattr(est, "certificate_"):
+        raise CommandError(f"{args.model}: a {type(est).__name__} has no certificate; sdp and rkhs models have one")
+    try:
+        found = recertify(est)
+    except InconsistentModelError as error:
+        raise CommandError(f"{args.model}: {error}") from None
+    stored: Certificate = est.certificate_
+    confirmed = _confirms(found, stored, est.tol)
+    optimal = est.status_ == "optimal" and found.relative_gap <= est.tol
+    text = (
+        f"{args.model}: {'confirmed' if confirmed else 'NOT confirmed'}, status {est.status_!r}\n"
+        f"  stored: {stored}\n"
+        f"  found:  {found}"
+    )
+    console.result({**facts(model), "model": args.model, "confirmed": confirmed, "found": certificate_facts(found)}, text)
+    return ExitCode.OK if confirmed and optimal else ExitCode.NOT_OPTIMAL
+
+
+def _confirms(found: Certificate, stored: Certificate, tol: float) -> bool:
+    """Whether what was found is at least what was claimed."""
+    return (
+        _GRADES.index(found.grade) >= _GRADES.index(stored.grade)
+        and found.relative_gap <= max(tol, _LOOSER * stored.relative_gap)
+        and math.isclose(found.objective, stored.objective, rel_tol=_ROUNDING, abs_tol=_ROUNDING * abs(stored.gain))
+    )

@@ -1,0 +1,40 @@
+"""Embed a table and write the coordinates, with the label and the identifier of every row.
+
+examples:
+  elliptope embed wine.csv --standardize --label class -o coordinates.csv
+  elliptope embed data.npy --n-components 2 --normalize unit -o coordinates.npy
+  cut -f 1-5 data.tsv | elliptope embed - --format tsv > coordinates.tsv
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from ..console import Console
+from ..fitting import exit_code, facts, fit, read_training_data
+from ..models import check_model_output, save_model
+from ..options import add_estimator, add_output, add_output_format, add_table
+from ..writing import Target, write_result
+
+SUMMARY = "coordinates of every row"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("input", metavar="INPUT", help="table, or - for standard input")
+    add_output(parser, "coordinates (default: -, standard output)")
+    add_output_format(parser)
+    parser.add_argument("--save-model", metavar="FILE", help="keep the model, for `transform` and `certify`")
+    add_table(parser)
+    add_estimator(parser)
+
+
+def run(args: argparse.Namespace, console: Console) -> int:
+    target = Target.of(args, console)
+    check_model_output(args.save_model, args.force)
+    data = read_training_data(args, console)
+    target.check_columns(data.kept)
+    model = fit(args, data, console)
+    if args.save_model:
+        save_model(model, args.save_model, args.force)
+    write_result(target, {**data.kept, "z": model.est.embedding_}, {**facts(model), "model": args.save_model}, console)
+    return exit_code(model.est)

@@ -1,0 +1,73 @@
+"""About the installation: versions, and which optional libraries are there. About a model: what it was fitted to, and how.
+
+examples:
+  elliptope info
+  elliptope info wine.elliptope --json
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from ... import __version__
+from ...persistence import read_header
+from ..console import Console
+from ..errors import ExitCode
+from ..fitting import facts, sentence
+from ..models import load_model
+
+SUMMARY = "about the installation, or about a model"
+_LIBRARIES = ("numpy", "scipy", "scikit-learn")
+# Optional library: the extra that brings it.
+_OPTIONAL = {"matplotlib": "plot", "plotly": "report", "pyarrow": "cli"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", nargs="?", help="file that `fit` wrote")
+
+
+def run(args: argparse.Namespace, console: Console) -> int:
+    if args.model is None:
+        about = installation()
+        console.result(about, "\n".join(f"{name:14}{value}" for name, value in _lines(about)))
+        return ExitCode.OK
+    model = load_model(args.model)
+    about = {"model": args.model, **facts(model), "versions": read_header(args.model)["versions"]}
+    console.result(about, "\n".join([sentence(model.est), *(f"  {name:16}{value}" for name, value in _lines(about))]))
+    return ExitCode.OK
+
+
+def installation() -> dict[str, Any]:
+    return {
+        "elliptope": __version__,
+        "python": platform.python_version(),
+        **{name: _version(name) for name in _LIBRARIES},
+        **{name: _version(name) or f"not installed (extra {extra})" for name, extra in _OPTIONAL.items()},
+        "platform": platform.platform(),
+        "cores": os.cpu_count(),
+        "ELLIPTOPE_DATA": os.environ.get("ELLIPTOPE_DATA"),
+    }
+
+
+def _version(library: str) -> str | None:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return None
+
+
+def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
+    """Entries that there are, in one line each."""
+    lines = []
+    for name, value in about.items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{key}={entry}" for key, entry in value.items())
+        elif hasattr(value, "tolist") or isinstance(value, list):
+            value = ", ".join(f"{entry:.6g}" if isinstance(entry, float) else str(entry) for entry in value)
+        if value is not None:
+            lines.append((name, str(value)))
+    return lines

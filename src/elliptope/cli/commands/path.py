@@ -1,0 +1,112 @@
+"""Solve at many bandwidths: a table with the spectrum, the rank and the certificate at each of them.
+
+examples:
+  elliptope path wine.csv --standardize --drop class
+  elliptope path wine.csv --standardize --label class --bandwidths 1:6:26 --embeddings frames.csv -o path.csv
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import Any
+
+import numpy as np
+
+from ...bandwidth import knn_bandwidth
+from ...path import BandwidthPath, bandwidth_path
+from ..console import Console
+from ..data import Data
+from ..errors import ExitCode
+from ..fitting import read_training_data, scale
+from ..options import add_estimator, add_output, add_output_format, add_table, parameters_of
+from ..tables import Array
+from ..writing import Target, write_result
+
+SUMMARY = "spectra and certificates along a path of bandwidths"
+# Bandwidths when none are given: so many, from half to twice the one that `embed` would choose.
+_COUNT, _REACH = 11, 2.0
+
+
+def bandwidths(text: str) -> list[float]:
+    """``1,2,3``, or ``low:high:count`` with equal ratios."""
+    parts = text.split(":")
+    try:
+        if len(parts) == 1:
+            values = [float(part) for part in text.split(",")]
+        else:
+            low, high, count = float(parts[0]), float(parts[1]), int(parts[2])
+            values = np.geomspace(low, high, count).tolist() if min(low, high) > 0 and len(parts) == 3 else []
+    except (ValueError, IndexError):
+        values = []
+    if not values or not all(0 < value < math.inf for value in values):
+        raise argparse.ArgumentTypeError(
+            f"must be positive numbers, as 1,2,3, or their range and count, as 0.5:6:20, got {text!r}"
+        )
+    return values
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("input", metavar="INPUT", help="table, or - for standard input")
+    add_output(parser, "table with a row per bandwidth (default: -, standard output)")
+    add_output_format(parser)
+    parser.add_argument(
+        "--bandwidths", type=bandwidths, metavar="LIST", help="1,2,3 or low:high:count (default: 11 around `auto`)"
+    )
+    parser.add_argument(
+        "--embeddings", metavar="FILE", help="coordinates, too: a row per bandwidth and row, each turned onto its neighbour"
+    )
+    parser.add_argument("--checkpoint", metavar="FILE", help="keep what is done (npz), and go on from it next time")
+    add_table(parser)
+    add_estimator(parser, ("sdp",), without=("--bandwidth",))
+
+
+def run(args: argparse.Namespace, console: Console) -> int:
+    target = Target.of(args, console)
+    target.check_columns(("status", "grade"))
+    frames = Target.beside(args.embeddings, args.force, "--embeddings")
+    if frames is not None:
+        frames.check_columns(("bandwidth", "row"))
+    data = read_training_data(args, console)
+    X, _ = scale(args, data, console)
+    values = args.bandwidths or _around(knn_bandwidth(X))
+    path = bandwidth_path(
+        X,
+        values,
+        sample_weight=data.weight,
+        checkpoint=args.checkpoint,
+        verbose=not console.quiet,
+        **parameters_of(args, "sdp"),
+    )
+    if path.missing:
+        if args.checkpoint:
+            console.note(f"{args.checkpoint} holds {len(path.records)} bandwidths; the same command goes on from there")
+        raise KeyboardInterrupt
+    if frames is not None:
+        frames.write(_frames(path, data), console)
+    rows = path.to_rows()
+    facts = {"source": data.source, "embeddings": args.embeddings, "path": rows}
+    if target.within_json:
+        console.result(facts)
+    else:
+        write_result(target, _columns(rows), facts, console)
+    return ExitCode.OK if all(record.status == "optimal" for record in path.records) else ExitCode.NOT_OPTIMAL
+
+
+def _around(sigma: float) -> list[float]:
+    return np.geomspace(sigma / _REACH, sigma * _REACH, _COUNT).tolist()
+
+
+def _columns(rows: list[dict[str, Any]]) -> dict[str, Array]:
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+
+def _frames(path: BandwidthPath, data: Data) -> dict[str, Array]:
+    """A long table: all rows at the first bandwidth, then all at the second, and so on."""
+    m, n, k = path.aligned.shape
+    return {
+        "bandwidth": np.repeat(path.bandwidths, n),
+        "row": np.tile(np.arange(1, n + 1), m),
+        **{name: np.tile(values, m) for name, values in data.kept.items()},
+        "z": path.aligned.reshape(m * n, k),
+    }

@@ -1,0 +1,43 @@
+"""Embed new rows with a saved model. Columns are found by the names the model knows, where the table has names.
+
+example:
+  elliptope transform wine.elliptope new.csv --label class -o coordinates.csv
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+
+from ..console import Console
+from ..data import read_data
+from ..errors import ExitCode
+from ..models import load_model
+from ..options import add_output, add_output_format, add_table, form_of, selection_of
+from ..writing import Target, write_result
+
+SUMMARY = "coordinates of new rows, by a model"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="file that `fit` wrote")
+    parser.add_argument("input", metavar="INPUT", help="table, or - for standard input")
+    add_output(parser, "coordinates (default: -, standard output)")
+    add_output_format(parser)
+    add_table(parser, weight=False)
+
+
+def run(args: argparse.Namespace, console: Console) -> int:
+    target = Target.of(args, console)
+    model = load_model(args.model)
+    data = read_data(args.input, form_of(args), selection_of(args), model.names)
+    model.check_columns(data)
+    target.check_columns(data.kept)
+    console.note(f"{data.source}: {len(data.X)} rows")
+    with warnings.catch_warnings():
+        # Columns have been matched here; scikit-learn cannot see that in an array.
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        Z = model.est.transform(model.inputs(data.X))
+    facts = {"model": args.model, "source": data.source, "n_samples": len(Z), "n_components": Z.shape[1]}
+    write_result(target, {**data.kept, "z": Z}, facts, console)
+    return ExitCode.OK

@@ -1,0 +1,111 @@
+"""What the user sees: notes, warnings and progress on standard error, results on standard output."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .._progress import ProgressBar
+from ..sdp import Progress
+from .errors import one_line
+
+# Seconds between two updates: of a bar that is drawn over, and of lines that stay.
+_REDRAW, _NEW_LINE = 0.1, 5.0
+
+
+class Console:
+    """Everything that is said. ``quiet`` leaves warnings, errors and results; ``json`` asks for results as JSON."""
+
+    def __init__(self, *, quiet: bool = False, json: bool = False) -> None:
+        self.quiet, self.json = quiet, json
+
+    def note(self, text: str) -> None:
+        if not self.quiet:
+            print(text, file=sys.stderr, flush=True)
+
+    def warn(self, text: str) -> None:
+        print(f"elliptope: warning: {' '.join(text.split())}", file=sys.stderr, flush=True)
+
+    def error(self, text: str) -> None:
+        print(f"elliptope: error: {text}", file=sys.stderr, flush=True)
+
+    def result(self, facts: dict[str, Any], text: str | None = None) -> None:
+        """The outcome: ``facts`` as JSON on standard output if asked for, ``text`` for people otherwise."""
+        if self.json:
+            print(json.dumps(_plain(facts), indent=1, allow_nan=False), flush=True)
+        elif text is not None:
+            print(text, flush=True)
+
+    @contextmanager
+    def warnings(self) -> Iterator[None]:
+        """Python's warnings, in one line each."""
+
+        def show(message: Warning | str, *_: Any, **__: Any) -> None:
+            self.warn(one_line(message) if isinstance(message, Warning) else message)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)  # ConvergenceWarning among them
+            warnings.showwarning = show
+            yield
+
+    @contextmanager
+    def watching(self, estimator: Any) -> Iterator[None]:
+        """Progress while ``estimator`` is fitted, if it and its scikit-learn (1.9 or later) have callbacks."""
+        if self.quiet or not hasattr(estimator, "set_callbacks"):
+            yield
+            return
+        watcher = _FitWatcher(estimator.tol)
+        estimator.set_callbacks(watcher)
+        try:
+            yield
+        finally:
+            estimator.set_callbacks()
+            watcher.close()
+
+
+class _FitWatcher:
+    """A callback as scikit-learn wants it. The bar counts digits: of the residual of LH = 0, up to those of ``tol``."""
+
+    def __init__(self, tol: float) -> None:
+        self.digits = max(1, math.ceil(-math.log10(tol)))
+        self.bar = ProgressBar(self.digits, True)
+        self.interval = _REDRAW if self.bar.drawn else _NEW_LINE
+        self.last = time.monotonic()
+        self.shown = False
+
+    def close(self) -> None:
+        if self.shown:  # most fits end before there is anything to show
+            self.bar.close()
+
+    def setup(self, estimator: Any, context: Any) -> None: ...
+
+    def teardown(self, estimator: Any, context: Any) -> None: ...
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None: ...
+
+    def on_fit_task_end(self, estimator: Any, context: Any, *, metadata: Any = None) -> bool:
+        progress: Progress | None = (metadata or {}).get("progress")
+        if progress is not None and time.monotonic() - self.last >= self.interval:
+            self.last, self.shown = time.monotonic(), True
+            digits = -math.log10(progress.defect) if progress.defect > 0 else self.digits
+            self.bar.update(min(max(int(digits), 0), self.digits), f"digits  {progress}")
+        return False
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold: it has no NaN and no infinity, for which null stands."""
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if hasattr(value, "tolist"):  # arrays and scalars of NumPy
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

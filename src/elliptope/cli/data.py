@@ -1,0 +1,92 @@
+"""From a file and the user's wishes to a matrix, with what goes along with its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .errors import CommandError
+from .selection import Roles, Selection, resolve
+from .streams import open_input, source_name
+from .tables import Array, Form, Reader, format_of, open_reader
+
+
+class Column(NamedTuple):
+    """A column that is kept, and not computed with."""
+
+    name: str
+    values: Array
+
+
+@dataclass(frozen=True)
+class Data:
+    """A table, as a model sees it.
+
+    Attributes
+    ----------
+    source : str
+        The file, as the user calls it.
+    X : (n, p) array
+        Features, finite.
+    names : list of str or None
+        Of the features, where all have one.
+    handles : list of str
+        What the features are called in messages and on the command line.
+    label, id : Column or None
+    weight : (n,) array or None
+    """
+
+    source: str
+    X: Array
+    names: list[str] | None
+    handles: list[str]
+    label: Column | None
+    id: Column | None
+    weight: Array | None
+
+    @property
+    def kept(self) -> dict[str, Array]:
+        """Columns that go to the output as they are."""
+        return {column.name: column.values for column in (self.id, self.label) if column is not None}
+
+
+def read_data(path: str, form: Form, selection: Selection, wanted: Sequence[str] | None = None) -> Data:
+    """Read a table. ``wanted``: the features of a model, to be found by their names where the table has names."""
+    format = format_of(path, form.format)
+    source = source_name(path)
+    with open_input(path) as stream:
+        reader = open_reader(stream, source, format, form)
+        roles = resolve(selection, reader, wanted)
+        return _read(reader, roles)
+
+
+def _read(reader: Reader, roles: Roles) -> Data:
+    numbers = [*roles.features, *([] if roles.weight is None else [roles.weight])]
+    others = [j for j in (roles.id, roles.label) if j is not None]
+    X, kept = reader.read(numbers, others)
+    reader.check_finite(X, numbers)
+    columns = dict(zip(others, kept, strict=True))
+    p = len(roles.features)
+    names = [reader.names[j] for j in roles.features]
+    weight = None if roles.weight is None else _check_weight(reader, roles.weight, X[:, p])
+    return Data(
+        source=reader.source,
+        X=np.ascontiguousarray(X[:, :p]),
+        names=[name for name in names if name] if all(names) else None,
+        handles=[reader.handle(j) for j in roles.features],
+        label=None if roles.label is None else Column(reader.names[roles.label] or "label", columns[roles.label]),
+        id=None if roles.id is None else Column(reader.names[roles.id] or "id", columns[roles.id]),
+        weight=weight,
+    )
+
+
+def _check_weight(reader: Reader, j: int, w: Array) -> Array:
+    if (w < 0).any():
+        i = int(np.flatnonzero(w < 0)[0])
+        raise reader.error(f"a weight must not be negative, got {w[i]:g}", i, j)
+    if (w > 0).sum() < 2:
+        raise CommandError(f"{reader.source}: {reader.column(j)}: fewer than 2 rows have a positive weight")
+    return w.copy()

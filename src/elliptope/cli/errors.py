@@ -1,0 +1,72 @@
+"""Exit codes, and the errors that become one line on standard error."""
+
+from __future__ import annotations
+
+import os
+import reprlib
+from collections.abc import Sequence
+from enum import IntEnum
+
+# How much of a user's own words, such as a cell of a table, a message repeats.
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = 60
+shown = _REPR.repr
+# Names that a message lists before it breaks off.
+_LISTED = 8
+
+
+def listing(names: Sequence[str]) -> str:
+    """Some names, the first few of them if there are many."""
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(map(shown, names[:_LISTED])) + more
+
+
+class ExitCode(IntEnum):
+    """What the process returns."""
+
+    OK = 0
+    FAILURE = 1  # a file, its contents or the computation
+    USAGE = 2  # the command line itself
+    NOT_OPTIMAL = 3  # results are written, but are not certified as optimal
+    INTERRUPTED = 130  # as shells have it: 128 + SIGINT
+    BROKEN_PIPE = 141  # 128 + SIGPIPE
+    TERMINATED = 143  # 128 + SIGTERM
+
+
+class CommandError(Exception):
+    """Something the user can mend; the message says where and how."""
+
+    code = ExitCode.FAILURE
+
+
+class UsageError(CommandError):
+    """The command line cannot be understood."""
+
+    code = ExitCode.USAGE
+
+
+class TableError(CommandError):
+    """A table that cannot be read: ``source`` names the file, ``place`` the row and the column."""
+
+    def __init__(self, source: str, problem: str, place: str = "") -> None:
+        super().__init__(": ".join(part for part in (source, place, problem) if part))
+
+
+def one_line(error: BaseException) -> str:
+    """The message of an error, without line breaks."""
+    if isinstance(error, OSError) and error.strerror:
+        names = [os.fsdecode(name) for name in (error.filename, error.filename2) if isinstance(name, str | bytes)]
+        text = ": ".join([*names, error.strerror])
+    elif isinstance(error, MemoryError):
+        text = f"not enough memory. {error}"
+    else:
+        text = str(error) or type(error).__name__
+    return " ".join(text.split())
+
+
+def missing_extra(what: str, extra: str, error: ImportError) -> CommandError:
+    """An optional library that is not there."""
+    return CommandError(
+        f"{what} need{'' if what.endswith('s') else 's'} the extra `{extra}`: "
+        f"pip install 'elliptope[{extra}]' ({one_line(error)})"
+    )

@@ -1,0 +1,114 @@
+"""Fits, for all commands that make them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+
+from .console import Console
+from .data import Data, read_data
+from .errors import CommandError, ExitCode, listing
+from .models import Model, Standardizer
+from .options import estimator_of, form_of, selection_of
+from .tables import Array
+
+# Columns whose standard deviations differ by more than this factor: distances then see the widest ones only.
+_UNLIKE = 30.0
+
+
+def read_training_data(args: argparse.Namespace, console: Console) -> Data:
+    data = read_data(args.input, form_of(args), selection_of(args))
+    n, p = data.X.shape
+    if n < 2:
+        raise CommandError(f"{data.source}: {n} row; an embedding takes 2 or more")
+    console.note(f"{data.source}: {n} rows, {p} feature{'' if p == 1 else 's'}")
+    return data
+
+
+def scale(args: argparse.Namespace, data: Data, console: Console) -> tuple[Array, Standardizer | None]:
+    """The features as the estimator gets them; a note where the user may have forgotten about their scale."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        constant = _some(data, np.ptp(data.X, axis=0) == 0)
+        spread = data.X.std(axis=0)
+    if constant:
+        console.note(f"{data.source}: constant, and without influence: {listing(constant)}")
+    if not args.standardize:
+        spread = spread[(spread > 0) & np.isfinite(spread)]
+        if len(spread) and spread.max() > _UNLIKE * spread.min():
+            ratio = spread.max() / spread.min()
+            console.note(f"{data.source}: columns differ {ratio:.0f}-fold in spread; --standardize puts them on one scale")
+        return data.X, None
+    standardizer = Standardizer.of(data.X)
+    lost = _some(data, ~((standardizer.scale > 0) & np.isfinite(standardizer.scale)))
+    if lost:
+        raise CommandError(f"{data.source}: numbers too large or too small for a standard deviation in {listing(lost)}")
+    return standardizer(data.X), standardizer
+
+
+def _some(data: Data, chosen: Array) -> list[str]:
+    return [handle for handle, of_these in zip(data.handles, chosen, strict=True) if of_these]
+
+
+def fit(args: argparse.Namespace, data: Data, console: Console) -> Model:
+    """Fit the estimator that the options describe. Ctrl-C ends it: an unfinished fit is not kept."""
+    est = estimator_of(args)
+    X, standardizer = scale(args, data, console)
+    with console.watching(est):
+        est.fit(X, sample_weight=data.weight)
+    if getattr(est, "status_", "") == "interrupted":
+        raise KeyboardInterrupt
+    if data.names is not None:
+        est.feature_names_in_ = np.array(data.names, dtype=object)
+    console.note(sentence(est))
+    return Model(est, standardizer, data.label, data.id, data.source)
+
+
+def exit_code(est: Any) -> ExitCode:
+    return ExitCode.OK if getattr(est, "status_", "optimal") == "optimal" else ExitCode.NOT_OPTIMAL
+
+
+def sentence(est: Any) -> str:
+    """How a fit went, for people."""
+    n, k = est.embedding_.shape
+    scale = getattr(est, "bandwidth_", None) or getattr(est, "length_scale_", None)
+    text = f"{n} rows in {k} column{'' if k == 1 else 's'}, bandwidth {scale:.6g}"
+    if not hasattr(est, "certificate_"):
+        return f"{type(est).__name__}: {text}"
+    certificate = est.certificate_
+    return f"{est.status_}: {text}; {certificate.grade}, relative gap {certificate.relative_gap:.1e} (tol {est.tol:g})"
+
+
+def facts(model: Model) -> dict[str, Any]:
+    """A model in plain values."""
+    est = model.est
+    n, k = est.embedding_.shape
+    found: dict[str, Any] = {
+        "estimator": type(est).__name__,
+        "source": model.source,
+        "n_samples": n,
+        "n_features": est.n_features_in_,
+        "feature_names": model.names,
+        "standardized": model.standardizer is not None,
+        "label": model.label and model.label.name,
+        "n_components": k,
+        "eigenvalues": est.eigenvalues_,
+        "parameters": {name: _describe(value) for name, value in est.get_params(deep=False).items()},
+    }
+    for name in ("bandwidth", "length_scale", "smoothness", "regularization", "status", "n_iter", "n_products"):
+        value = getattr(est, f"{name}_", None)
+        if value is not None:
+            found[name] = value
+    if hasattr(est, "certificate_"):
+        found["certificate"] = certificate_facts(est.certificate_)
+    return found
+
+
+def certificate_facts(certificate: Any) -> dict[str, Any]:
+    names = ("grade", "objective", "upper_bound", "gap", "failure_probability", "min_eigenvalue", "stationarity")
+    return {"relative_gap": certificate.relative_gap, **{name: getattr(certificate, name) for name in names}}
+
+
+def _describe(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool | None) else repr(value)

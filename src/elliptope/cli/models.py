@@ -1,0 +1,169 @@
+"""Models with what the command line knows beside them: how columns were scaled, labels and identifiers of rows.
+
+All of that is metadata of the model file, under the key ``table``; nothing in it is believed before it has been looked at.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from .. import persistence
+from .._base import Embedding
+from .data import Column, Data
+from .errors import CommandError, listing
+from .streams import STANDARD, check_output, exists
+from .tables import Array
+
+_KEY = "table"
+
+
+@dataclass(frozen=True, eq=False)
+class Standardizer:
+    r"""z-scores, :math:`(x - \text{mean}) / \text{scale}` by column.
+
+    ``scale`` is the sample standard deviation (ddof = 1); 1 for a constant column, which becomes zero.
+    """
+
+    mean: Array
+    scale: Array
+
+    @classmethod
+    def of(cls, X: Array) -> Standardizer:
+        """Without a check: numbers beyond 1e154 or within 1e-154 have no standard deviation that is a number."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            constant = np.ptp(X, axis=0) == 0
+            # The mean of equal numbers may differ from them by rounding, and so may the deviation from zero.
+            return cls(np.where(constant, X[0], X.mean(axis=0)), np.where(constant, 1.0, X.std(axis=0, ddof=1)))
+
+    def __call__(self, X: Array) -> Array:
+        return (X - self.mean) / self.scale
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A fitted estimator, for rows as they stand in the table."""
+
+    est: Any
+    standardizer: Standardizer | None = None
+    label: Column | None = None
+    id: Column | None = None
+    source: str | None = None
+
+    @property
+    def names(self) -> list[str] | None:
+        names = getattr(self.est, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+
+    def inputs(self, X: Array) -> Array:
+        """What the estimator is given for the rows ``X`` of a table."""
+        return X if self.standardizer is None else self.standardizer(X)
+
+    def check_columns(self, data: Data) -> None:
+        """Raise where a table has not as many features as the model."""
+        p, got = self.est.n_features_in_, data.X.shape[1]
+        if got != p:
+            wanted = f" ({listing(self.names)})" if self.names else ""
+            raise CommandError(
+                f"{data.source}: {got} columns, but the model takes {p}{wanted}; choose with --columns or --drop"
+            )
+
+
+def save_model(model: Model, path: str, force: bool) -> None:
+    """Write a model file; what was there stays there unless all is well."""
+    scaled = model.standardizer
+    table = {
+        "source": model.source,
+        "standardize": None if scaled is None else {"mean": scaled.mean.tolist(), "scale": scaled.scale.tolist()},
+        "label": _packed(model.label),
+        "id": _packed(model.id),
+    }
+    try:
+        persistence.save(model.est, path, overwrite=force, metadata={_KEY: table})
+    except FileExistsError:
+        raise exists(path) from None
+
+
+def check_model_output(path: str | None, force: bool) -> None:
+    if path == STANDARD:
+        raise CommandError("a model is written to a file, not to standard output")
+    check_output(path, force)
+
+
+def load_model(path: str) -> Model:
+    """The model in a file, its metadata checked."""
+    est = persistence.load(path)
+    metadata = persistence.read_header(path)["metadata"]
+    table = metadata.get(_KEY) if isinstance(metadata, dict) else None
+    if table is None:  # saved from Python
+        return Model(est)
+    try:
+        return _unpack(est, table)
+    except (KeyError, TypeError, ValueError) as error:
+        raise CommandError(f"{path}: the description of its table is not valid ({error})") from None
+
+
+def load_pipeline(path: str | os.PathLike) -> Embedding | Pipeline:
+    """A model that the command line has fitted, as scikit-learn knows it.
+
+    With ``--standardize`` it is a pipeline, of a ``StandardScaler`` with the means and scales of the training rows and the
+    estimator; :func:`elliptope.load` returns the estimator alone, which expects rows that are scaled already.
+    """
+    model = load_model(os.fspath(path))
+    if model.standardizer is None:
+        return model.est
+    scaler = StandardScaler()
+    scaler.mean_, scaler.scale_ = model.standardizer.mean, model.standardizer.scale
+    scaler.var_, scaler.n_features_in_ = scaler.scale_**2, len(scaler.mean_)
+    scaler.n_samples_seen_ = len(model.est.embedding_)
+    if model.names is not None:  # the scaler sees them, the estimator sees an array
+        scaler.feature_names_in_ = model.est.feature_names_in_
+        del model.est.feature_names_in_
+    return Pipeline([("standardize", scaler), ("embed", model.est)])
+
+
+def _packed(column: Column | None) -> dict[str, Any] | None:
+    """A column as JSON can hold it: numbers that are not finite become text, and all others with them."""
+    if column is None:
+        return None
+    values = column.values.tolist()
+    if not all(isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)) for value in values):
+        values = [str(value) for value in values]
+    return {"name": column.name, "values": values}
+
+
+def _unpack(est: Any, table: Any) -> Model:
+    n, p = len(est.embedding_), est.n_features_in_
+    scaled = table["standardize"]
+    standardizer = None
+    if scaled is not None:
+        standardizer = Standardizer(_vector(scaled["mean"], p), _vector(scaled["scale"], p))
+        if not (standardizer.scale > 0).all():
+            raise ValueError("a scale is not positive")
+    source = table["source"]
+    if not isinstance(source, str | None):
+        raise TypeError("its source is not a name")
+    return Model(est, standardizer, _column(table["label"], n), _column(table["id"], n), source)
+
+
+def _vector(values: Any, length: int) -> Array:
+    vector = np.array(values, dtype=np.float64)
+    if vector.shape != (length,) or not np.isfinite(vector).all():
+        raise ValueError(f"mean and scale must have {length} finite entries")
+    return vector
+
+
+def _column(stored: Any, n: int) -> Column | None:
+    if stored is None:
+        return None
+    name, values = stored["name"], stored["values"]
+    text = all(isinstance(value, str) for value in values)
+    if not isinstance(name, str) or len(values) != n or not (text or all(isinstance(v, int | float) for v in values)):
+        raise ValueError(f"label and id must be {n} texts or {n} numbers with a name")
+    return Column(name, np.array(values, dtype=object if text else None))

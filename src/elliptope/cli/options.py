@@ -1,0 +1,211 @@
+"""Options that commands share, and what becomes of them."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ..bandwidth import RULES
+from ..diffusion import DiffusionMap
+from ..embedding import SDPEmbedding
+from ..kernels import BUILT_IN
+from ..rkhs import RKHSEmbedding
+from ..sdp import METHODS as SOLVERS
+from .errors import UsageError
+from .selection import Selection, split_items
+from .streams import STANDARD
+from .tables import FORMATS, Form
+
+METHODS: dict[str, Callable[..., Any]] = {"sdp": SDPEmbedding, "rkhs": RKHSEmbedding, "diffusion": DiffusionMap}
+_DEFAULT_METHOD = "sdp"
+# Fits are to be repeatable without anybody asking for it.
+_DEFAULT_SEED = 0
+
+
+def whole(low: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = low - 1
+        if value < low:
+            raise argparse.ArgumentTypeError(f"must be a whole number of at least {low}, got {text!r}")
+        return value
+
+    return parse
+
+
+def jobs(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value == 0:
+        raise argparse.ArgumentTypeError(f"must be a whole number other than 0 (-1: all cores), got {text!r}")
+    return value
+
+
+def positive(text: str) -> float:
+    return _number(text, "a positive number", lambda value: value > 0)
+
+
+def non_negative(text: str) -> float:
+    return _number(text, "a number that is not negative", lambda value: value >= 0)
+
+
+def positive_or(*words: str) -> Callable[[str], float | str]:
+    """A positive number, or one of some words."""
+    expected = f"a positive number or one of {', '.join(words)}"
+    return lambda text: text if text in words else _number(text, expected, lambda value: value > 0)
+
+
+def _number(text: str, expected: str, allowed: Callable[[float], bool]) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and allowed(value)):
+        raise argparse.ArgumentTypeError(f"must be {expected}, got {text!r}")
+    return value
+
+
+def character(text: str) -> str:
+    value = {"\\t": "\t", "tab": "\t", "space": " ", "comma": ",", "semicolon": ";"}.get(text, text)
+    if len(value) != 1 or value in '"\r\n':
+        raise argparse.ArgumentTypeError(f"must be one character, got {text!r}")
+    return value
+
+
+def columns(text: str) -> list[str]:
+    try:
+        return split_items(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("messages")
+    group.add_argument("-q", "--quiet", action="store_true", help="no progress and no notes; warnings and errors remain")
+    group.add_argument("--json", action="store_true", help="the result as JSON on standard output")
+    group.add_argument("--debug", action="store_true", help="show where in the program an error arose")
+
+
+def add_output(parser: argparse.ArgumentParser, help: str, *, required: bool = False) -> None:
+    parser.add_argument("-o", "--output", metavar="FILE", required=required, default=STANDARD, help=help)
+    add_force(parser)
+
+
+def add_force(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-f", "--force", action="store_true", help="replace files that exist")
+
+
+def add_output_format(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--output-format", choices=FORMATS, help="of the output (default: by its suffix, else --format, else csv)"
+    )
+
+
+def add_table(parser: argparse.ArgumentParser, *, weight: bool = True) -> None:
+    """How to read a table, and what its columns are."""
+    group = parser.add_argument_group("reading the table", "Columns go by name, or by position counted from 1.")
+    group.add_argument("--columns", type=columns, metavar="LIST", help="features, as in a,b,3-7 (default: all)")
+    group.add_argument("--drop", type=columns, metavar="LIST", default=[], help="columns to leave out")
+    group.add_argument("--label", metavar="COLUMN", help="kept in the output, used for colours, not a feature")
+    group.add_argument("--id", metavar="COLUMN", help="names of rows, kept in the output, not a feature")
+    if weight:
+        group.add_argument("--weight", metavar="COLUMN", help="weights of rows: 2 is a row given twice")
+    group.add_argument("--format", choices=FORMATS, help="of the input (default: by its suffix, csv for -)")
+    group.add_argument(
+        "--header", action=argparse.BooleanOptionalAction, help="line 1 names the columns (default: found out)"
+    )
+    group.add_argument("--delimiter", type=character, metavar="CHAR", help="between cells (default: , for csv, tab for tsv)")
+    group.add_argument("--decimal", choices=(".", ","), help="decimal point or comma (default: .)")
+    group.add_argument("--encoding", metavar="NAME", help="of text (default: utf-8)")
+    group.add_argument("--array", metavar="NAME", help="of the matrix, where an npz file has several")
+
+
+def form_of(args: argparse.Namespace) -> Form:
+    return Form(args.format, args.delimiter, args.decimal or ".", args.encoding or "utf-8", args.header, args.array)
+
+
+def selection_of(args: argparse.Namespace) -> Selection:
+    return Selection(args.columns, args.drop, args.label, args.id, getattr(args, "weight", None))
+
+
+# Flags of the estimators: the parameter, and how the flag is parsed. Which flags a method has follows from its signature.
+_FLAGS: dict[str, tuple[str, dict[str, Any]]] = {
+    "--n-components": ("n_components", {"type": whole(1), "metavar": "K", "help": "columns of the embedding"}),
+    "--bandwidth": (
+        "bandwidth",
+        {"type": positive_or(*RULES), "metavar": "SIGMA", "help": f"σ, or a rule: {', '.join(RULES)} (sdp, diffusion)"},
+    ),
+    "--kernel": ("kernel", {"choices": tuple(BUILT_IN), "help": "(sdp, diffusion)"}),
+    "--diagonal": ("diagonal", {"choices": ("kernel", "constant"), "help": "the bound d (sdp)"}),
+    "--normalize": ("normalize", {"choices": ("unit",), "help": "rows to the unit sphere: directions only"}),
+    "--length-scale": (
+        "length_scale",
+        {"type": positive_or(*RULES), "metavar": "SIGMA", "help": "of the Matérn kernel, or a rule (rkhs)"},
+    ),
+    "--smoothness": ("smoothness", {"type": positive, "metavar": "S", "help": "order of the Sobolev space (rkhs)"}),
+    "--regularization": (
+        "regularization",
+        {"type": positive_or("theory"), "metavar": "LAMBDA", "help": "how much roughness costs (rkhs)"},
+    ),
+    "--jitter": ("jitter", {"type": non_negative, "metavar": "EPS", "help": "added to the kernel's diagonal (rkhs)"}),
+    "--diffusion-time": ("diffusion_time", {"type": non_negative, "metavar": "T", "help": "(diffusion)"}),
+    "--tol": ("tol", {"type": positive, "metavar": "GAP", "help": "relative gap to prove (sdp, rkhs)"}),
+    "--max-iter": ("max_iter", {"type": whole(1), "metavar": "N", "help": "iterations (sdp, rkhs)"}),
+    "--solver": ("solver", {"choices": tuple(SOLVERS), "help": "power is the paper's Algorithm 1 (sdp)"}),
+    "--seed": ("random_state", {"type": whole(0), "metavar": "N", "help": f"of the start (default: {_DEFAULT_SEED})"}),
+    "--jobs": ("n_jobs", {"type": jobs, "metavar": "N", "help": "threads for the kernel; -1: all cores"}),
+}
+
+
+def add_estimator(
+    parser: argparse.ArgumentParser, methods: tuple[str, ...] = tuple(METHODS), *, without: tuple[str, ...] = ()
+) -> None:
+    """Flags of the estimators of these methods."""
+    group = parser.add_argument_group("the embedding")
+    if len(methods) > 1:
+        group.add_argument("--method", choices=methods, help=f"(default: {_DEFAULT_METHOD})")
+    group.add_argument("--standardize", action="store_true", help="z-score the columns first; a saved model remembers how")
+    for flag, (parameter, how) in _FLAGS.items():
+        if flag not in without and any(parameter in _parameters(METHODS[method]) for method in methods):
+            group.add_argument(flag, dest=parameter, **how)
+
+
+def table_options(args: argparse.Namespace) -> list[str]:
+    """Those options that were given which say how to read a table and what to fit to it."""
+    names = (*inspect.signature(Form).parameters, *inspect.signature(Selection).parameters, "method", "standardize")
+    flags = {f"--{name}": name for name in names} | {flag: parameter for flag, (parameter, _) in _FLAGS.items()}
+    return [flag for flag, name in flags.items() if getattr(args, name, None) not in (None, False, [])]
+
+
+def estimator_of(args: argparse.Namespace) -> Any:
+    """The estimator that the options describe, to be fitted."""
+    method = args.method or _DEFAULT_METHOD
+    return METHODS[method](**parameters_of(args, method))
+
+
+def parameters_of(args: argparse.Namespace, method: str) -> dict[str, Any]:
+    """Parameters that were given, for the estimator of this method; an error if it has no such parameter."""
+    known = _parameters(METHODS[method])
+    given = {}
+    for flag, (parameter, _) in _FLAGS.items():
+        value = getattr(args, parameter, None)
+        if value is None:
+            continue
+        if parameter not in known:
+            others = ", ".join(name for name, cls in METHODS.items() if parameter in _parameters(cls))
+            raise UsageError(f"{flag} does not apply to --method {method}, only to {others}")
+        given[parameter] = value
+    if "random_state" in known:
+        given.setdefault("random_state", _DEFAULT_SEED)
+    return given
+
+
+def _parameters(cls: Callable[..., Any]) -> set[str]:
+    return set(inspect.signature(cls).parameters)

@@ -1,0 +1,88 @@
+"""Tables in and out: CSV, TSV, Parquet, NPY and NPZ, from files and streams.
+
+A table to be written is a dictionary of arrays: a vector is a column, and a matrix ``z`` the columns ``z1``, ``z2``, ….
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from ..errors import CommandError, UsageError
+from ..streams import is_stream
+from .arrays import read_npy, read_npz, write_npy, write_npz
+from .base import Array, Reader
+from .parquet import ParquetReader, write_parquet
+from .text import Dialect, TextReader, write_text
+
+__all__ = ["FORMATS", "Array", "Form", "Reader", "flatten", "format_of", "has_table_suffix", "open_reader", "write_table"]
+
+FORMATS = ("csv", "tsv", "parquet", "npy", "npz")
+_SUFFIXES = {**{f".{name}": name for name in FORMATS}, ".tab": "tsv", ".pq": "parquet"}
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a table is to be read, as far as the user says. None: by the suffix, by default or by what is found."""
+
+    format: str | None = None
+    delimiter: str | None = None
+    decimal: str = "."
+    encoding: str = "utf-8"
+    header: bool | None = None
+    array: str | None = None
+
+
+def format_of(path: str, given: str | None, option: str = "--format") -> str:
+    """The format that was ``given``, or else that of the suffix, or else, for a stream, CSV."""
+    if given is not None:
+        return given
+    if is_stream(path):
+        return "csv"
+    suffix = Path(path).suffix.lower()
+    if suffix not in _SUFFIXES:
+        known = ", ".join(_SUFFIXES)
+        raise UsageError(f"{path}: the suffix {suffix!r} tells no format (known: {known}); use {option}")
+    return _SUFFIXES[suffix]
+
+
+def has_table_suffix(path: str) -> bool:
+    return is_stream(path) or Path(path).suffix.lower() in _SUFFIXES
+
+
+def open_reader(stream: BinaryIO, source: str, format: str, form: Form) -> Reader:
+    """The table in ``stream``, its columns known."""
+    if format == "npy":
+        return read_npy(stream, source)
+    if format == "npz":
+        return read_npz(stream, source, form.array)
+    if format == "parquet":
+        return ParquetReader(stream, source)
+    delimiter = form.delimiter or _DELIMITERS[format]
+    return TextReader(
+        stream, source, Dialect(delimiter, form.decimal, form.encoding, form.header, guess=form.delimiter is None)
+    )
+
+
+def write_table(arrays: dict[str, Array], stream: BinaryIO, format: str) -> None:
+    if format == "npy":
+        write_npy(arrays, stream)
+    elif format == "npz":
+        write_npz(arrays, stream)
+    elif format == "parquet":
+        write_parquet(flatten(arrays), stream)
+    else:
+        write_text(flatten(arrays), stream, _DELIMITERS[format])
+
+
+def flatten(arrays: dict[str, Array]) -> dict[str, Array]:
+    """One entry per column, with matrices split."""
+    columns: dict[str, Array] = {}
+    for name, array in arrays.items():
+        new = {name: array} if array.ndim == 1 else {f"{name}{k + 1}": column for k, column in enumerate(array.T)}
+        if clash := new.keys() & columns.keys():
+            raise CommandError(f"two columns of the output would be called {clash.pop()!r}: rename that of the input")
+        columns.update(new)
+    return columns

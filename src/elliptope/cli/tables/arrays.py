@@ -1,0 +1,134 @@
+"""NPY and NPZ. Objects, which would have to be unpickled, are refused.
+
+In an archive every array with one dimension is a column, and one with two dimensions a block of columns without names.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Sequence
+from typing import BinaryIO
+
+import numpy as np
+from numpy.lib.npyio import NpzFile
+
+from ..errors import TableError, listing
+from .base import Array, Reader
+
+_DAMAGED = (ValueError, EOFError, KeyError, OverflowError, RuntimeError, zipfile.BadZipFile, zlib.error)
+
+
+class ArrayReader(Reader):
+    """Columns that are in memory."""
+
+    def __init__(self, source: str, columns: list[Array], names: list[str | None], default: list[int]) -> None:
+        self.source, self.names = source, names
+        self._columns, self._default = columns, default
+
+    @property
+    def default(self) -> list[int]:
+        return self._default
+
+    def read(self, numbers: Sequence[int], others: Sequence[int]) -> tuple[Array, list[Array]]:
+        n = len(self._columns[0])
+        X = np.empty((n, len(numbers)))
+        for k, j in enumerate(numbers):
+            column = self._columns[j]
+            if column.dtype.kind not in "biuf":
+                raise self.not_numbers(j, f"values of type {column.dtype}")
+            X[:, k] = column
+        return X, [_as_text(self._columns[j]) for j in others]
+
+
+def _as_text(column: Array) -> Array:
+    """Numbers and text as they are; bytes, times and other things as text."""
+    return column if column.dtype.kind in "biufU" else column.astype(str)
+
+
+def read_npy(stream: BinaryIO, source: str) -> ArrayReader:
+    X = _load(stream, source, "npy")
+    if isinstance(X, NpzFile):
+        raise TableError(source, "an archive of arrays, not a single one (--format npz)")
+    _check_block(X, source, "the array")
+    return ArrayReader(source, list(X.T), [None] * X.shape[1], list(range(X.shape[1])))
+
+
+def read_npz(stream: BinaryIO, source: str, block: str | None = None) -> ArrayReader:
+    """The ``block`` (by default, the only array with two dimensions) and all vectors of as many entries."""
+    archive = _load(stream, source, "npz")
+    if not isinstance(archive, NpzFile):
+        raise TableError(source, "a single array, not an archive (--format npy)")
+    try:
+        arrays = {name: archive[name] for name in archive.files}
+    except _DAMAGED as error:
+        raise _damaged(source, "npz", error) from None
+    block = _choose_block(arrays, source, block)
+    vectors = {name: array for name, array in arrays.items() if array.ndim == 1}
+    if block is None:
+        return _vectors_only(vectors, source)
+    X = arrays[block]
+    _check_block(X, source, f"the array {block!r}")
+    others = {name: vector for name, vector in vectors.items() if len(vector) == len(X)}
+    width = X.shape[1]
+    return ArrayReader(source, [*X.T, *others.values()], [*[None] * width, *others], list(range(width)))
+
+
+def _load(stream: BinaryIO, source: str, kind: str) -> Array | NpzFile:
+    try:
+        # Pipes cannot be searched, which reading an archive takes.
+        return np.load(stream if stream.seekable() else io.BytesIO(stream.read()), allow_pickle=False)
+    except _DAMAGED as error:
+        raise _damaged(source, kind, error) from None
+
+
+def _damaged(source: str, kind: str, error: Exception) -> TableError:
+    if "allow_pickle" in str(error) or "pickled" in str(error):
+        return TableError(source, f"not {kind.upper()} data, or Python objects, which are not loaded: they could run code")
+    return TableError(source, f"not {kind.upper()} data, or damaged ({error})")
+
+
+def _check_block(X: Array, source: str, what: str) -> None:
+    if X.dtype.names is not None:
+        raise TableError(source, f"{what} is a structured array with fields {', '.join(X.dtype.names)}, not a matrix")
+    if X.ndim != 2:
+        raise TableError(source, f"{what} must have 2 dimensions, rows and columns, got shape {X.shape}")
+    if not X.size:
+        raise TableError(source, f"{what} is empty, with shape {X.shape}")
+
+
+def _choose_block(arrays: dict[str, Array], source: str, block: str | None) -> str | None:
+    if block is not None:
+        if block not in arrays:
+            raise TableError(source, f"there is no array {block!r}; there are {listing(list(arrays))}")
+        return block
+    blocks = [name for name, array in arrays.items() if array.ndim == 2]
+    if len(blocks) > 1:
+        raise TableError(source, f"several matrices, {listing(blocks)}: choose one with --array")
+    return blocks[0] if blocks else None
+
+
+def _vectors_only(vectors: dict[str, Array], source: str) -> ArrayReader:
+    if not vectors:
+        raise TableError(source, "no array with 1 or 2 dimensions")
+    lengths = {len(vector) for vector in vectors.values()}
+    if len(lengths) > 1:
+        raise TableError(source, f"vectors of different lengths, {sorted(lengths)}, make no table")
+    if lengths == {0}:
+        raise TableError(source, "the table has no rows")
+    return ArrayReader(source, list(vectors.values()), list(vectors), list(range(len(vectors))))
+
+
+def write_npy(arrays: dict[str, Array], stream: BinaryIO) -> None:
+    """The only array there is."""
+    (array,) = arrays.values()
+    np.save(stream, array, allow_pickle=False)
+
+
+def write_npz(arrays: dict[str, Array], stream: BinaryIO) -> None:
+    plain = {name: array.astype(str) if array.dtype.kind == "O" else array for name, array in arrays.items()}
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:  # np.savez cannot have an array called `file`
+        for name, array in plain.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as part:
+                np.lib.format.write_array(part, array, allow_pickle=False)

@@ -1,0 +1,81 @@
+"""What all readers of tables share: the contract, and words for places in a table.
+
+Rows and columns are counted from 1 in everything that users see.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import TableError, shown
+
+Array = np.ndarray
+
+# Names that need no quotes and fit into a line.
+_PLAIN = re.compile(r"[\w.][\w.-]{0,39}")
+
+
+class Reader(ABC):
+    """A table whose columns are known and whose rows are still to be read.
+
+    Attributes
+    ----------
+    source : str
+        The file, as the user calls it.
+    names : list of str or None
+        One per column; None for a column that cannot have a name, ``""`` for one that lacks it.
+    default : list of int
+        The columns that are features when nothing else is said.
+    """
+
+    source: str
+    names: list[str | None]
+
+    @property
+    def default(self) -> list[int]:
+        return list(range(len(self.names)))
+
+    @abstractmethod
+    def read(self, numbers: Sequence[int], others: Sequence[int]) -> tuple[Array, list[Array]]:
+        """The columns ``numbers`` as a float64 matrix, not necessarily finite, and the columns ``others`` as they are."""
+
+    def row(self, i: int) -> str:
+        """How to call row ``i`` (from 0)."""
+        return f"row {i + 1}"
+
+    def column(self, j: int) -> str:
+        """How to call column ``j`` (from 0)."""
+        name = self.names[j]
+        return f"column {j + 1} ({shown(name)})" if name else f"column {j + 1}"
+
+    def handle(self, j: int) -> str:
+        """What to call column ``j`` on the command line: its name, or its position if a shell would not like the name."""
+        name = self.names[j]
+        return name if name and _PLAIN.fullmatch(name) else str(j + 1)
+
+    def error(self, problem: str, i: int | None = None, j: int | None = None) -> TableError:
+        places = [] if i is None else [self.row(i)]
+        places += [] if j is None else [self.column(j)]
+        return TableError(self.source, problem, ", ".join(places))
+
+    def check_finite(self, X: Array, columns: Sequence[int]) -> None:
+        """Raise for the first value, row by row, that is missing or infinite."""
+        bad = ~np.isfinite(X)
+        if bad.any():
+            i, j = (int(k) for k in np.argwhere(bad)[0])
+            problem = "a value is missing (NaN)" if np.isnan(X[i, j]) else f"{X[i, j]} is not a finite number"
+            count = int(bad.any(axis=1).sum())
+            more = f"; {count} rows have such values" if count > 1 else ""
+            raise self.error(f"{problem}{more}", i, columns[j])
+
+    def not_numbers(self, j: int, kind: str) -> TableError:
+        return self.error(f"{kind} where numbers are expected; {self.remedy(j)}", j=j)
+
+    def remedy(self, j: int) -> str:
+        """What to do about a column that holds no numbers."""
+        name = self.handle(j)
+        return f"leave the column out with --drop {name}, or keep it with --label {name}"

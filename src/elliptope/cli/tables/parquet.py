@@ -1,0 +1,74 @@
+"""Parquet, by pyarrow, which is imported when it is needed."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ..errors import TableError, missing_extra
+from .base import Array, Reader
+
+# What pandas calls an index without a name.
+_INDEX = "__index_level_"
+
+
+class ParquetReader(Reader):
+    def __init__(self, stream: BinaryIO, source: str) -> None:
+        pa, parquet = _pyarrow()
+        self.source = source
+        try:
+            self._file = parquet.ParquetFile(stream if stream.seekable() else io.BytesIO(stream.read()))
+        except (pa.ArrowException, OSError) as error:
+            raise TableError(source, f"not Parquet data, or damaged ({error})") from None
+        self.names = ["" if name.startswith(_INDEX) else name for name in self._file.schema_arrow.names]
+        if not self._file.metadata.num_rows or not self.names:
+            raise TableError(source, "the table has no rows" if self.names else "the table has no columns")
+        repeated = next((name for k, name in enumerate(self.names) if name in self.names[:k]), None)
+        if repeated is not None:  # pyarrow finds columns by their names
+            raise TableError(source, f"two columns are named {repeated!r}; rename one")
+
+    def read(self, numbers: Sequence[int], others: Sequence[int]) -> tuple[Array, list[Array]]:
+        pa, _ = _pyarrow()
+        names = self._file.schema_arrow.names
+        try:
+            table = self._file.read(columns=[names[j] for j in sorted({*numbers, *others})], use_pandas_metadata=False)
+        except (pa.ArrowException, OSError) as error:
+            raise TableError(self.source, f"damaged ({error})") from None
+        X = np.empty((table.num_rows, len(numbers)))
+        for k, j in enumerate(numbers):
+            X[:, k] = self._numbers(pa, table.column(names[j]), j)
+        return X, [_as_array(pa, table.column(names[j])) for j in others]
+
+    def _numbers(self, pa: Any, column: Any, j: int) -> Array:
+        kind = column.type
+        types = pa.types
+        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)):
+            raise self.not_numbers(j, f"values of type {kind}")
+        if types.is_boolean(kind):
+            column = column.cast(pa.uint8())
+        return column.cast(pa.float64(), safe=False).to_numpy()  # nulls become NaN
+
+
+def _as_array(pa: Any, column: Any) -> Array:
+    """Numbers without gaps as numbers, everything else as text."""
+    kind = column.type
+    if not column.null_count and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return column.to_numpy()
+    return np.array(["" if value is None else str(value) for value in column.to_pylist()], dtype=object)
+
+
+def write_parquet(columns: dict[str, Array], stream: BinaryIO) -> None:
+    pa, parquet = _pyarrow()
+    parquet.write_table(pa.table({name: pa.array(column) for name, column in columns.items()}), stream)
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise missing_extra("Parquet files", "cli", error) from None
+    return pyarrow, pyarrow.parquet

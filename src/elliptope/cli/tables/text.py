@@ -1,0 +1,224 @@
+"""CSV and TSV: rows are converted as they come, so that only numbers are kept in memory.
+
+Errors name the line of the file. Everything that looks like a number to Python is one, except digits grouped by underscores.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import re
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from ..errors import TableError, UsageError, shown
+from .base import Array, Reader
+
+# A line of this many characters is no row of a table, and would fill the memory.
+_LONGEST_LINE = 2**26
+# Delimiters that are suggested when the one in use splits nothing.
+_DELIMITERS = (",", ";", "\t", "|", " ")
+_MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-", "."}
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?\s*")
+# The csv module puts quotes around characters that end a line, of those it is told; files get the shorter end.
+_LINE_END = "\r\n"
+# What `errors="surrogateescape"` makes of bytes that cannot be decoded.
+_UNDECODABLE = re.compile("[\udc80-\udcff]")
+
+
+class Dialect(NamedTuple):
+    """How a text file is to be read. None: to be found out."""
+
+    delimiter: str
+    decimal: str = "."
+    encoding: str = "utf-8"
+    header: bool | None = None
+    guess: bool = True  # whether to doubt the delimiter
+
+
+class TextReader(Reader):
+    """A text file with one row per line."""
+
+    def __init__(self, stream: BinaryIO, source: str, dialect: Dialect) -> None:
+        self.source, self.dialect = source, dialect
+        self._lines = array("q")  # line of the file at which each row begins
+        self._rows = self._parse(stream)
+        first = next(self._rows, None)
+        if first is None:
+            raise TableError(source, "the file is empty")
+        second = next(self._rows, None)
+        cells = first[1]
+        if dialect.guess and len(cells) == 1:
+            self._doubt_delimiter(cells[0])
+        found = looks_like_header(cells, second and second[1], self._number)
+        self.header = found if dialect.header is None else dialect.header
+        self.names = [cell.strip() for cell in cells] if self.header else [None] * len(cells)
+        self._first_rows = [row for row in (None if self.header else first, second) if row is not None]
+        if not self._first_rows:
+            raise TableError(source, "there is a header, but no row of data (--no-header if line 1 is data)")
+
+    def read(self, numbers: Sequence[int], others: Sequence[int]) -> tuple[Array, list[Array]]:
+        values = array("d")
+        texts: list[list[str]] = [[] for _ in others]
+        width, comma = len(self.names), self.dialect.decimal != "."
+        for line, row in self._all_rows():
+            self._lines.append(line)
+            if len(row) != width:
+                raise self._ragged(line, row)
+            cells = [row[j] for j in numbers]
+            if comma:
+                cells = [self._with_point(cell) for cell in cells]
+            try:
+                values.extend(map(float, cells))
+            except ValueError:
+                self._blame(row, numbers)
+            if "_" in "".join(cells):  # Python reads 1_000 as a number; in a table it is a name
+                self._blame(row, numbers)
+            for text, j in zip(texts, others, strict=True):
+                text.append(row[j])
+        X = np.frombuffer(values, dtype=np.float64).reshape(len(self._lines), len(numbers))
+        return X, [np.array(text, dtype=object) for text in texts]
+
+    def row(self, i: int) -> str:
+        return f"row {i + 1} (line {self._lines[i]})"
+
+    def _all_rows(self) -> Iterator[tuple[int, list[str]]]:
+        yield from self._first_rows
+        yield from self._rows
+
+    def _parse(self, stream: BinaryIO) -> Iterator[tuple[int, list[str]]]:
+        """Rows that are not empty, each with the line at which it begins."""
+        reader = csv.reader(self._decode(stream), delimiter=self.dialect.delimiter, skipinitialspace=True, strict=True)
+        while True:
+            line = reader.line_num + 1
+            try:
+                row = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                problem = f"{error} (are quotes closed, and is the file a table?)"
+                raise TableError(self.source, problem, f"line {line}") from None
+            if row:
+                yield line, row
+
+    def _decode(self, stream: BinaryIO) -> Iterator[str]:
+        """Lines of text; an error if they are not in the encoding or no text at all."""
+        encoding = self.dialect.encoding
+        name = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+        try:
+            text = io.TextIOWrapper(stream, name, "surrogateescape", newline="")
+        except LookupError:
+            raise UsageError(f"--encoding must name a text encoding that Python knows, got {encoding!r}") from None
+        number = 0
+        try:
+            while line := text.readline(_LONGEST_LINE):
+                number += 1
+                self._check_line(line, number)
+                yield line
+        except UnicodeError as error:
+            raise TableError(self.source, f"not {encoding} text ({error})", f"line {number + 1}") from None
+        finally:
+            # The stream is not ours to close. Rows that are no longer wanted may outlive it, though.
+            with contextlib.suppress(ValueError):
+                text.detach()
+
+    def _check_line(self, line: str, number: int) -> None:
+        place = f"line {number}"
+        if len(line) == _LONGEST_LINE:
+            raise TableError(self.source, f"more than {_LONGEST_LINE} characters in one line: this is not a table", place)
+        if "\0" in line:
+            raise TableError(self.source, "NUL bytes: not a text file, or UTF-16 (--encoding utf-16)", place)
+        if not line.isascii() and (found := _UNDECODABLE.search(line)):
+            byte = ord(found.group()) - 0xDC00
+            problem = f"byte 0x{byte:02x} is not {self.dialect.encoding}; try --encoding latin-1"
+            raise TableError(self.source, problem, place)
+
+    def _doubt_delimiter(self, cell: str) -> None:
+        used = self.dialect.delimiter
+        other = next((d for d in _DELIMITERS if d != used and d in cell.strip()), None)
+        if other is not None:
+            raise TableError(
+                self.source,
+                f"only one column when split at {used!r}; try --delimiter {other!r} (or confirm --delimiter {used!r})",
+                "line 1",
+            )
+
+    def _ragged(self, line: int, row: list[str]) -> TableError:
+        source = "the header has" if self.header else "row 1 has"
+        problem = f"{_count(len(row))} where {source} {len(self.names)}"
+        if len(row) > len(self.names) and self.dialect.delimiter == ",":
+            problem += " (a cell with a comma, decimal or other, needs quotes)"
+        return TableError(self.source, problem, f"row {len(self._lines)} (line {line})")
+
+    def _blame(self, row: list[str], numbers: Sequence[int]) -> None:
+        """Raise for the first cell of the current row that is not a number."""
+        i = len(self._lines) - 1
+        for j in numbers:
+            if not self._number(row[j]):
+                raise self.error(self._explain(row[j], i, j), i, j)
+
+    def _explain(self, cell: str, i: int, j: int) -> str:
+        if cell.strip().lower() in _MISSING:
+            return f"a value is missing ({shown(cell)})" if cell.strip() else "the cell is empty"
+        problem = f"{shown(cell)} is not a number"
+        if _DECIMAL_COMMA.fullmatch(cell) and self.dialect.decimal == ".":
+            return f"{problem}; if that is a decimal comma, use --decimal ,"
+        if self.dialect.decimal != "." and is_number(cell):
+            return f"{problem} with --decimal {self.dialect.decimal}"
+        other = next((d for d in ";\t|" if d in cell), None)
+        if other is not None:
+            return f"{problem}; is the delimiter {other!r}? (--delimiter)"
+        return f"{problem}; {self.remedy(j)}" if i == 0 else problem
+
+    def _number(self, cell: str) -> bool:
+        return is_number(self._with_point(cell))
+
+    def _with_point(self, cell: str) -> str:
+        """The cell with the decimal point that Python wants; a cell that already has one is left to be refused."""
+        decimal = self.dialect.decimal
+        return cell if decimal == "." else cell.replace(".", "_").replace(decimal, ".")
+
+
+def _count(cells: int) -> str:
+    return f"{cells} cell{'' if cells == 1 else 's'}"
+
+
+def is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell
+
+
+def looks_like_header(first: Sequence[str], second: Sequence[str] | None, number: Callable[[str], bool] = is_number) -> bool:
+    """Whether the first row names the columns.
+
+    It does if a column has a word in the first row and a number in the second. Where no column decides (all are text, or
+    there is no second row), it does if the first row has no number at all. A missing value is not a word.
+    """
+    words = [not number(cell) and cell.strip().lower() not in _MISSING for cell in first]
+    if second is not None and any(word and number(cell) for word, cell in zip(words, second, strict=False)):
+        return True
+    return any(words) and not any(number(cell) for cell in first)
+
+
+def write_text(columns: dict[str, Array], stream: BinaryIO, delimiter: str) -> None:
+    """A header and one line per row; numbers with as many digits as it takes to read them back exactly."""
+    writer = csv.writer(_Encoder(stream), delimiter=delimiter, lineterminator=_LINE_END)
+    writer.writerow(columns)
+    writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+
+
+class _Encoder:
+    """Takes rows and writes lines of bytes. Unlike a ``TextIOWrapper`` it never closes, nor flushes a broken pipe."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream = stream
+
+    def write(self, row: str) -> None:
+        self.stream.write(row.removesuffix(_LINE_END).encode() + b"\n")

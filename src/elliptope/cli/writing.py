@@ -1,0 +1,70 @@
+"""Results to their place: a table to a file or to standard output, facts about it as JSON."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from .console import Console
+from .errors import CommandError
+from .streams import STANDARD, check_output, is_stream, is_terminal_output, open_output
+from .tables import Array, flatten, format_of, write_table
+
+_BINARY = ("parquet", "npy", "npz")
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a table goes; ``within_json`` if it is a part of the JSON that goes to standard output."""
+
+    path: str
+    format: str
+    force: bool
+    within_json: bool = False
+
+    @classmethod
+    def of(cls, args: argparse.Namespace, console: Console) -> Target:
+        """What the options say; an error, before anything is computed, if that cannot work."""
+        path = args.output
+        format = format_of(path, args.output_format or (args.format if is_stream(path) else None), "--output-format")
+        check_output(path, args.force)
+        within = console.json and path == STANDARD
+        if format in _BINARY and is_terminal_output(path) and not within:
+            raise CommandError(f"{format} is not written to a terminal; name a file with -o")
+        return cls(path, format, args.force, within)
+
+    @classmethod
+    def beside(cls, path: str | None, force: bool, option: str) -> Target | None:
+        """A second output, which is always a file."""
+        if path is None:
+            return None
+        if path == STANDARD:
+            raise CommandError(f"{option} takes a file, not standard output")
+        check_output(path, force)
+        return cls(path, format_of(path, None, "a suffix that does"), force)
+
+    def check_columns(self, names: Iterable[str]) -> None:
+        """Before anything is computed: can these columns stand beside the coordinates?"""
+        others = ", ".join(map(repr, names))
+        if others and self.format == "npy" and not self.within_json:
+            raise CommandError(f"{self.path}: npy holds numbers only, without {others}; write csv, tsv, npz or parquet")
+
+    def write(self, table: dict[str, Array], console: Console) -> None:
+        with open_output(self.path, self.force) as stream:
+            write_table(table, stream, self.format)
+        if self.path != STANDARD:
+            console.note(f"written: {self.path}")
+
+
+def write_result(target: Target, table: dict[str, Array], facts: dict[str, Any], console: Console) -> None:
+    """Write the table; report the facts, with the table in them if that is where it goes."""
+    if target.within_json:
+        columns = flatten(table)
+        rows = [list(row) for row in zip(*(column.tolist() for column in columns.values()), strict=True)]
+        console.result({**facts, "columns": list(columns), "rows": rows})
+        return
+    target.write(table, console)
+    if target.path != STANDARD:
+        console.result({**facts, "output": target.path})

@@ -1,0 +1,113 @@
+"""Models in files: arrays and a JSON header with a checksum, and no pickle. docs/model_format.md describes the format."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from typing import Any
+
+import numpy as np
+import scipy
+import sklearn
+
+from .._atomic import atomic_write
+from .._base import Embedding
+from .container import Archive, ModelFileError, open_archive, shown, write
+from .fields import Reading, take
+from .models import pack, unpack
+
+__all__ = ["SCHEMA", "ModelFileError", "load", "read_header", "save"]
+
+_FORMAT = "elliptope model"
+# Goes up with every change of what a file holds. This version reads all schemas up to this one.
+SCHEMA = 1
+_KEYS = ("format", "schema", "versions", "class", "parameters", "set_output", "feature_names_in", "fitted", "metadata")
+
+
+def save(
+    est: Embedding, path: str | os.PathLike, *, overwrite: bool = False, metadata: dict[str, Any] | None = None
+) -> None:
+    """Write a fitted estimator to a file, for :func:`load`.
+
+    The file is written beside ``path`` and put in its place when complete. An existing file is replaced only with
+    ``overwrite``. ``metadata`` is a dictionary that JSON can hold; it is kept in the header, for the reader of that.
+
+    Raises
+    ------
+    NotFittedError
+        Before ``fit``.
+    FileExistsError
+        Without ``overwrite``.
+    ModelFileError
+        When a parameter cannot be stored: a function, above all.
+    """
+    metadata = _checked_metadata({} if metadata is None else metadata)
+    try:
+        content, arrays = pack(est)
+        header = {"format": _FORMAT, "schema": SCHEMA, "versions": _versions(), **content, "metadata": metadata}
+        with atomic_write(path, overwrite=overwrite) as file:
+            write(file, header, arrays)
+    except ModelFileError as error:
+        raise ModelFileError(f"This {type(est).__name__} cannot be saved: {error}.") from error
+
+
+def load(path: str | os.PathLike) -> Any:
+    """The estimator in a file that ``save`` wrote, bit for bit. Runs no code from the file, and trusts nothing in it.
+
+    Raises
+    ------
+    ModelFileError
+        When the file is not a model, is incomplete or altered, or comes from a later version.
+    """
+    with open_archive(path) as archive:
+        est = unpack(_checked_header(archive), Reading(archive))
+        archive.check_all_read()
+        return est
+
+
+def read_header(path: str | os.PathLike) -> dict[str, Any]:
+    """The header of a model file, whose checksum has been verified: versions, class, parameters, certificate, metadata."""
+    with open_archive(path) as archive:
+        return _checked_header(archive)
+
+
+def _checked_header(archive: Archive) -> dict[str, Any]:
+    # Of a later schema nothing is known but these two keys, so they come first.
+    header = archive.header
+    schema = header.get("schema")
+    if header.get("format") != _FORMAT or type(schema) is not int or schema < 1:
+        raise ModelFileError(f"its header does not say that it is an {_FORMAT}")
+    if schema > SCHEMA:
+        writer = header["versions"].get("elliptope") if isinstance(header.get("versions"), dict) else None
+        raise ModelFileError(
+            f"it has schema {shown(schema)}, written by elliptope {shown(writer)}; this is elliptope "
+            f"{_versions()['elliptope']}, which reads schemas up to {SCHEMA}. Upgrade elliptope"
+        )
+    take(header, _KEYS, "header")
+    for key in ("versions", "metadata"):
+        if not isinstance(header[key], dict):
+            raise ModelFileError(f"`{key}` must be an object, got {shown(header[key])}")
+    return header
+
+
+def _checked_metadata(metadata: Any) -> dict[str, Any]:
+    try:
+        same = json.loads(json.dumps(metadata, allow_nan=False)) == metadata and isinstance(metadata, dict)
+    except (TypeError, ValueError, RecursionError):
+        same = False
+    if not same:
+        raise ValueError(f"`metadata` must be a dictionary that JSON can hold, got {shown(metadata)}.")
+    return metadata
+
+
+def _versions() -> dict[str, str]:
+    from .. import __version__  # not before the package is complete
+
+    return {
+        "elliptope": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+    }

@@ -1,0 +1,71 @@
+"""Constructor parameters: plain values, kernels given by a formula, and arrays. Functions cannot be stored."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from .._base import Embedding
+from ..kernels import Gaussian, Laplacian, Matern
+from .container import Array, ModelFileError, shown
+from .fields import Field, Floats, Number, OneOf, Reading, take
+
+FORMULAS: dict[type, dict[str, Field]] = {
+    Gaussian: {"bandwidth": Number()},
+    Laplacian: {"bandwidth": Number()},
+    Matern: {"bandwidth": Number(), "nu": Number()},
+}
+_KERNEL = OneOf(FORMULAS)
+# What to do about parameters that cannot be stored.
+_REMEDY = {
+    "kernel": "fit with the name of a kernel, one of those in elliptope.kernels, or kernel='precomputed'",
+    "diagonal": "fit with an array of its values at the training points (new points take that of the most similar one)",
+    "direction": "fit with direction='mean'",
+    "random_state": "call set_params(random_state=None) first, or pass an integer; it has no influence on a fitted model",
+}
+
+
+def pack_parameters(est: Embedding, arrays: dict[str, Array]) -> dict[str, Any]:
+    return {name: _pack(name, value, arrays) for name, value in est.get_params(deep=False).items()}
+
+
+def unpack_parameters(cls: type[Embedding], stored: Any, reading: Reading) -> dict[str, Any]:
+    names = tuple(cls().get_params(deep=False))
+    return {name: _unpack(name, value, reading) for name, value in take(stored, names, "parameters").items()}
+
+
+def _pack(name: str, value: Any, arrays: dict[str, Array]) -> Any:
+    place = f"parameters.{name}"
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, Integral) or (isinstance(value, Real) and math.isfinite(value)):
+        return Number().pack(value, place, arrays)
+    if type(value) in FORMULAS:
+        return _KERNEL.pack(value, place, arrays)
+    if isinstance(value, list | tuple) or (hasattr(value, "__array__") and not isinstance(value, Real)):
+        try:
+            vector = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            vector = np.empty(0)
+        if vector.ndim == 1 and vector.size:
+            return Floats(place).pack(vector, place, arrays)
+    what = "a function" if callable(value) else f"{shown(value)} (of class {type(value).__name__})"
+    remedy = _REMEDY.get(name, "fit with a plain value")
+    raise ModelFileError(
+        f"`{name}` is {what}, which cannot be stored without pickle, and model files have none. Either {remedy}; or keep "
+        "this model with pickle or joblib"
+    )
+
+
+def _unpack(name: str, stored: Any, reading: Reading) -> Any:
+    place = f"parameters.{name}"
+    if stored is None or isinstance(stored, bool | str):
+        return stored
+    if isinstance(stored, dict):
+        return (Floats(place) if "array" in stored else _KERNEL).unpack(stored, place, reading)
+    return Number().unpack(stored, place, reading)

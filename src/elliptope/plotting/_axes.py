@@ -1,0 +1,41 @@
+"""What all displays share: matplotlib, imported when it is needed, axes, and titles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def check_matplotlib(caller: str) -> None:
+    """Raise an error that names the extra where matplotlib is missing."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError(f"{caller} needs matplotlib: install it with `pip install elliptope[plot]`.") from error
+
+
+def open_axes(ax: Any, caller: str, dimension: int = 2) -> Any:
+    """The axes to draw on: ``ax``, or those of a new figure. pyplot is used for the latter only."""
+    check_matplotlib(caller)
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots(layout="constrained", subplot_kw={"projection": "3d"} if dimension == 3 else {})
+    elif (dimension == 3) != (getattr(ax, "name", None) == "3d"):
+        wanted = "3-D axes (`subplot_kw={'projection': '3d'}`)" if dimension == 3 else "2-D axes"
+        raise ValueError(f"`ax` must be {wanted} for {dimension} coordinates, got {ax!r}.")
+    return ax
+
+
+def heading(*lines: str | None) -> str:
+    """A title of the lines that have something to say."""
+    return "\n".join(line for line in lines if line)
+
+
+def equal_aspect(ax: Axes) -> None:
+    """One unit is as long on both axes, so that distances and angles can be read off."""
+    # matplotlib cannot change the limits of axes that share both of them with others; their box it can.
+    shared = all(len(group.get_siblings(ax)) > 1 for group in (ax.get_shared_x_axes(), ax.get_shared_y_axes()))
+    ax.set_aspect("equal", adjustable="box" if shared else "datalim")

@@ -1,0 +1,99 @@
+"""What displays ask of a fitted estimator, or of a pipeline that ends in one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from .._checks import Array
+from ..diffusion import DiffusionMap
+from ..sdp import Certificate
+
+# How the grade of a certificate is said of its gap.
+_GRADES = {"proved": "proved", "probabilistic": "probabilistic", "estimate": "estimated"}
+# Parameters that a title names, where the estimator has chosen or taken one.
+_SCALES = {"bandwidth_": "σ", "length_scale_": "ℓ"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """Facts about the last step of a fitted estimator.
+
+    ``complete``: the eigenvalues are all there are, so that their shares of the sum mean something.
+    """
+
+    step: Any
+    name: str
+    verdict: str | None
+    symbol: str | None
+    eigenvalues: Array | None
+    complete: bool
+
+    def axis_label(self, k: int) -> str:
+        """Name of coordinate k, with the share of its eigenvalue."""
+        name = f"component {k + 1}" if self.symbol is None else f"${self.symbol}_{{{k + 1}}}$"
+        if self.eigenvalues is None:
+            return name
+        value = float(self.eigenvalues[k]) if k < len(self.eigenvalues) else 0.0
+        if not self.complete:
+            return f"{name} (λ = {value:.3g})"
+        total = float(self.eigenvalues.sum())
+        return f"{name} ({value / total if total > 0 else 0.0:.1%})"
+
+
+def open_estimator(estimator: Any) -> Source:
+    """Check that ``estimator`` is fitted, and gather what is known of its last step."""
+    step = estimator
+    while isinstance(step, Pipeline):
+        step = step.steps[-1][1]
+    if not hasattr(step, "transform"):
+        raise TypeError(f"`estimator` must be an embedding, or a Pipeline that ends in one, got {estimator!r}.")
+    check_is_fitted(step)
+    certified = hasattr(step, "certificate_")
+    eigenvalues = getattr(step, "eigenvalues_", None)
+    return Source(
+        step=step,
+        name=_name(step),
+        verdict=verdict(step.status_, step.certificate_) if certified else None,
+        symbol=r"\chi" if certified else r"\psi" if isinstance(step, DiffusionMap) else None,
+        eigenvalues=None if eigenvalues is None else np.asarray(eigenvalues),
+        complete=certified,
+    )
+
+
+def rows_of_last_step(estimator: Any, X: Any) -> Any:
+    """``X`` as the last step of a pipeline sees it."""
+    while isinstance(estimator, Pipeline):
+        X = estimator[:-1].transform(X) if len(estimator) > 1 else X
+        estimator = estimator.steps[-1][1]
+    return X
+
+
+def _name(step: Any) -> str:
+    name = type(step).__name__
+    for attribute, symbol in _SCALES.items():
+        scale = getattr(step, attribute, None)
+        if scale is not None:
+            name += f", {symbol} = {scale:.4g}"
+    return name
+
+
+def verdict(status: str, certificate: Certificate) -> str:
+    """Status and relative gap in a line, such as "optimal, proved gap ≤ 1.1e-7"."""
+    gap = certificate.relative_gap
+    if not math.isfinite(gap):
+        return f"{status}, no bound on the gap"
+    return f"{status}, {_GRADES[certificate.grade]} gap ≤ {_round_up(gap)}"
+
+
+def _round_up(gap: float) -> str:
+    """Two digits, upwards: what is proved of the gap is proved of the number shown."""
+    if gap <= 0:
+        return "0"
+    return f"{Context(prec=2, rounding=ROUND_CEILING).create_decimal(gap):.1e}"

@@ -1,0 +1,307 @@
+"""Files that are not models, not all of one, or not as they were written: refused, with a reason, and without harm."""
+
+import io
+import pickle
+import tracemalloc
+import zipfile
+
+import joblib
+import numpy as np
+import pytest
+
+import elliptope
+from elliptope import ModelFileError
+from elliptope.persistence import container, read_header
+from model_files import (
+    SEAL,
+    build,
+    edited,
+    entries,
+    header_of,
+    load,
+    model,
+    precomputed_model,
+    refused,
+    seal,
+    small_model,
+    with_array,
+    with_header,
+)
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory):
+    """One file for all examples of a property."""
+    return tmp_path_factory.mktemp("models") / "model.elliptope"
+
+
+def test_the_tests_own_archives_are_good(scratch):
+    est = small_model()
+    rebuilt = with_header(model(), header_of(model()))
+    rebuilt = with_array(rebuilt, "embedding", est.embedding_)
+    np.testing.assert_array_equal(load(scratch, rebuilt).embedding_, est.embedding_)
+
+
+class TestOtherFiles:
+    def test_pickles(self, scratch):
+        est = small_model()
+        buffer = io.BytesIO()
+        joblib.dump(est, buffer)
+        for data in (pickle.dumps(est), pickle.dumps(est, protocol=2), buffer.getvalue()):
+            assert "it is a pickle" in refused(scratch, data)
+        buffer = io.BytesIO()
+        joblib.dump(est, buffer, compress=3)
+        assert "joblib" in refused(scratch, buffer.getvalue())
+        assert "no model" in refused(scratch, pickle.dumps(est, protocol=0))
+
+    def test_arrays_archives_and_text(self, scratch):
+        array, archive = io.BytesIO(), io.BytesIO()
+        np.save(array, np.ones(3))
+        np.savez(archive, a=np.ones(3))
+        assert "a single array" in refused(scratch, array.getvalue())
+        assert "a zip archive" in refused(scratch, archive.getvalue())
+        assert "empty" in refused(scratch, b"")
+        assert "no model" in refused(scratch, b"a,b\n1,2\n")
+        assert "truncated" in refused(scratch, build([("header.json", b"{}")], comment=b""))
+
+    def test_a_sealed_archive_of_something_else(self, scratch):
+        assert "not say that it is an elliptope model" in refused(scratch, build([("header.json", b"{}")]))
+        assert "not a JSON object" in refused(scratch, build([("header.json", b"[]")]))
+        assert "begins as" not in refused(scratch, b"PK\x03\x04" + bytes(26) + b"header.json" + SEAL + bytes(64))
+
+
+class TestDamage:
+    def test_every_flipped_byte(self, scratch):
+        data = bytearray(model())
+        for i in range(len(data)):
+            data[i] ^= 1 << i % 8
+            with pytest.raises(ModelFileError):
+                load(scratch, bytes(data))
+            data[i] ^= 1 << i % 8
+        load(scratch, bytes(data))
+
+    def test_every_truncation(self, scratch):
+        for length in range(len(model())):
+            with pytest.raises(ModelFileError):
+                load(scratch, model()[:length])
+        assert "truncated" in refused(scratch, model()[:-1])
+        assert "truncated" in refused(scratch, model()[:20])
+
+    def test_appended_and_doubled(self, scratch):
+        assert "appended" in refused(scratch, model() + b"\n")
+        assert "altered" in refused(scratch, model() + model())
+
+    def test_what_is_said_of_an_altered_file(self, scratch):
+        data = model().replace(b'"bandwidth": 1.0', b'"bandwidth": 1.1')
+        assert data != model()
+        assert "altered or damaged since it was written: its SHA-256" in refused(scratch, data)
+        with pytest.raises(ModelFileError, match="altered"):
+            read_header(scratch)
+
+
+class TestHeader:
+    def test_a_later_schema(self, scratch):
+        header = {"format": "elliptope model", "schema": 2, "versions": {"elliptope": "9.8.7"}, "unheard": "of"}
+        reason = refused(scratch, with_header(model(), header))
+        assert "schema 2, written by elliptope '9.8.7'" in reason
+        assert "reads schemas up to 1. Upgrade elliptope" in reason
+        del header["versions"]
+        assert "schema 2" in refused(scratch, with_header(model(), header))
+
+    @pytest.mark.parametrize("schema", [0, -1, True, "1", 1.0, None, [1]])
+    def test_no_schema(self, schema, scratch):
+        assert "not say that it is" in refused(scratch, edited(model(), "schema", value=schema))
+
+    @pytest.mark.parametrize("name", ["Pipeline", "sdpembedding", "os.system", "", None, 1, ["SDPEmbedding"], {}])
+    def test_unknown_classes(self, name, scratch):
+        assert "class must be one of SDPEmbedding" in refused(scratch, edited(model(), "class", value=name))
+
+    def test_another_class(self, scratch):
+        assert "`parameters` lacks" in refused(scratch, edited(model(), "class", value="DiffusionMap"))
+
+    @pytest.mark.parametrize("name", ["Gaussian2", "CallableKernel", "Certificate", None, ["Gaussian"]])
+    def test_unknown_kernels(self, name, scratch):
+        reason = refused(scratch, edited(model(), "fitted", "extension", "kernel", "class", value=name))
+        assert "`extension.kernel` must be of class Gaussian or Laplacian" in reason
+
+    def test_keys_that_are_missing_or_unknown(self, scratch):
+        for place in (["versions"], ["parameters", "tol"], ["fitted", "certificate", "grade"], ["fitted", "support"]):
+            assert f"lacks ['{place[-1]}']" in refused(scratch, edited(model(), *place, delete=True))
+        for place in (["extra"], ["parameters", "extra"], ["fitted", "extra"], ["fitted", "certificate", "extra"]):
+            assert "has ['extra'] too many" in refused(scratch, edited(model(), *place, value=1))
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            b"",
+            b"{",
+            b"\xff\xfe",
+            b"[" * 100_000,
+            b'{"a": 1, "a": 2}',
+            b'{"a": NaN}',
+            b'{"a": -Infinity}',
+            b'{"a": ' + b"1" * 5000 + b"}",
+            b"null",
+        ],
+        ids=["empty", "cut", "not UTF-8", "deep", "twice", "NaN", "infinite", "digits", "null"],
+    )
+    def test_text_that_is_no_header(self, text, scratch):
+        assert "JSON" in refused(scratch, with_header(model(), text))
+
+    @pytest.mark.parametrize(
+        ("place", "value", "reason"),
+        [
+            (("fitted", "certificate", "objective"), "big", "must be a number"),
+            (("fitted", "certificate", "objective"), True, "must be a number"),
+            (("fitted", "certificate", "objective"), 10**300, "must be at most"),
+            (("fitted", "certificate", "grade"), "sworn", "must be one of 'proved'"),
+            (("fitted", "certificate", "null_space"), 3, "must be of class NullSpace"),
+            (("fitted", "certificate", "null_space", "unique"), 1, "must be true or false"),
+            (("fitted", "n_components"), 0, "must be an integer of at least 1"),
+            (("fitted", "n_components"), 10**30, "must be an integer"),
+            (("fitted", "n_components"), 2.0, "must be an integer"),
+            (("fitted", "status"), "splendid", "must be one of 'optimal'"),
+            (("fitted", "extension", "M"), "nan", "must be positive"),
+            (("fitted", "extension", "kernel", "bandwidth"), -1, "`bandwidth` must be positive"),
+            (("fitted", "extension"), None, "must be of class Extension"),
+            (("parameters", "kernel"), {"class": "Gaussian"}, "lacks"),
+            (("parameters", "kernel"), {"class": "Matern", "bandwidth": 1, "nu": 99}, "at most 50"),
+            (("parameters", "kernel"), ["gaussian"], "must be a number"),
+            (("feature_names_in",), ["a"], "must have shape (2), got (1,)"),
+            (("feature_names_in",), [1, 2], "must be a list of strings"),
+            (("set_output",), "excel", "must be one of 'default'"),
+            (("versions",), None, "must be an object"),
+            (("metadata",), [], "must be an object"),
+        ],
+    )
+    def test_values(self, place, value, reason, scratch):
+        assert reason in refused(scratch, edited(model(), *place, value=value))
+
+
+class TestArrays:
+    def test_missing_and_extra_ones(self, scratch):
+        parts = entries(model())
+        X = parts.pop("extension.X.npy")
+        assert "`extension.X` is missing" in refused(scratch, build(parts.items()))
+        parts.update({"extension.X.npy": X, "more.npy": X})
+        assert "belong to nothing: ['more.npy']" in refused(scratch, build(parts.items()))
+
+    @pytest.mark.parametrize("name", ["../../evil.npy", "/etc/evil.npy", "evil\\..\\x", "a/", "header.json/"])
+    def test_names_that_lead_elsewhere(self, name, scratch):
+        parts = [*entries(model()).items(), (name, b"boo")]
+        assert "belong to nothing" in refused(scratch, build(parts))
+        assert list(scratch.parent.iterdir()) == [scratch]
+        reason = refused(scratch, edited(model(), "fitted", "embedding", "array", value=name))
+        assert "must refer to the array of that name" in reason
+
+    def test_two_of_the_same_name(self, scratch):
+        parts = list(entries(model()).items())
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            data = build([*parts, parts[-1]])
+        assert "two entries of the same name" in refused(scratch, data)
+
+    def test_object_arrays(self, scratch):
+        """Neither where the header admits what they are, nor where it does not."""
+        array = np.full(small_model().embedding_.shape, None)
+        assert "object arrays, which hold pickles" in refused(scratch, with_array(model(), "embedding", array))
+        parts = entries(model())
+        buffer = io.BytesIO()
+        np.save(buffer, array, allow_pickle=True)
+        size = len(parts["embedding.npy"])
+        parts["embedding.npy"] = buffer.getvalue()[:size].ljust(size)
+        assert "'|O'" in refused(scratch, build(parts.items()))
+
+    @pytest.mark.parametrize(
+        ("name", "change", "reason"),
+        [
+            ("embedding", lambda a: a.astype(np.float32), "must have dtype '<f8', got '<f4'"),
+            ("embedding", lambda a: a.astype(">f8"), "must have dtype '<f8', got '>f8'"),
+            ("embedding", lambda a: a + 0j, "must have dtype '<f8'"),
+            ("support", lambda a: a.astype(float), "must have dtype '<i8'"),
+            ("embedding", lambda a: a[:, :1], "must have shape (N, 2), got (10, 1)"),
+            ("embedding", lambda a: a[0], "must have shape (N, 2), got (2,)"),
+            ("extension.F", lambda a: a[1:], "must have shape (9, 2), got (8, 2)"),
+            ("extension.X", lambda a: a[:, :1], "`extension.X` must have 2 columns, got 1"),
+            ("extension.X", lambda a: a / 0.0, "`extension.X` must be finite"),
+            ("extension.w", lambda a: 0 * a, "`extension.w` must be positive and finite"),
+            ("support", lambda a: a - 5, "must hold ascending indices from 0 on"),
+            ("support", lambda a: a[::-1], "must hold ascending indices"),
+            ("support", lambda a: a + 1, "must hold indices below 10, got 10"),
+        ],
+    )
+    def test_dtypes_shapes_and_entries(self, name, change, reason, scratch):
+        with np.load(io.BytesIO(model())) as arrays, np.errstate(all="ignore"):
+            assert reason in refused(scratch, with_array(model(), name, change(arrays[name])))
+
+    def test_columns_of_a_precomputed_kernel(self, scratch):
+        with np.load(io.BytesIO(precomputed_model())) as arrays:
+            columns = arrays["extension.kernel.columns"] + 1
+        reason = refused(scratch, with_array(precomputed_model(), "extension.kernel.columns", columns))
+        assert "must hold indices below 6, got 6" in reason
+
+    @pytest.mark.parametrize("shape", [[10**9, 2], [10**18, 2], [10, 10**18], [11, 2], [0, 2], [10, 0]])
+    def test_declared_shapes_that_do_not_fit(self, shape, scratch):
+        """With sizes that other arrays do not contradict: those of the embedding's rows are its own."""
+        data = edited(model(), "fitted", "embedding", "shape", value=shape)
+        data = edited(data, "fitted", "n_components", value=max(shape[1], 1))
+        assert "does not fit the 288 bytes" in refused(scratch, data) or shape[1] == 0
+
+    @pytest.mark.parametrize("shape", [[-1, 2], [10.0, 2], [True, 2], [10**30, 2], 10, None, ["10", 2], [[10], 2]])
+    def test_declared_shapes_that_are_none(self, shape, scratch):
+        reason = refused(scratch, edited(model(), "fitted", "embedding", "shape", value=shape))
+        assert "must have a list of sizes as its shape" in reason
+
+    def test_the_array_itself_declares_another_shape_or_order(self, scratch):
+        parts = entries(model())
+        for old, new in ((b"(10, 2)", b"(2, 10)"), (b"False", b"True ")):
+            changed = parts["embedding.npy"].replace(old, new)
+            assert changed != parts["embedding.npy"]
+            data = build({**parts, "embedding.npy": changed}.items())
+            assert "`embedding` is not of the declared shape (10, 2)" in refused(scratch, data)
+
+    def test_compression(self, scratch):
+        data = build(entries(model()).items(), compression=zipfile.ZIP_DEFLATED)
+        assert "compressed or encrypted" in refused(scratch, data)
+
+    @pytest.mark.parametrize("offset", [8, 20], ids=["encrypted", "compressed size"])
+    def test_the_directory_declares_compression(self, offset, scratch):
+        data = bytearray(model())
+        data[data.index(b"PK\x01\x02") + offset] ^= 1
+        assert "compressed or encrypted" in refused(scratch, seal(bytes(data)))
+
+    def test_too_many_entries(self, scratch):
+        data = build([("header.json", b"{}"), *((f"{i}.npy", b"") for i in range(64))])
+        assert "65 entries, more than the 64" in refused(scratch, data)
+
+
+class TestMemory:
+    """What a hostile file can cost."""
+
+    @staticmethod
+    def peak(scratch, data):
+        scratch.write_bytes(data)
+        tracemalloc.start()
+        try:
+            with pytest.raises(ModelFileError):
+                elliptope.load(scratch)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    def test_declared_sizes_are_not_believed(self, scratch):
+        huge = edited(model(), "fitted", "embedding", "shape", value=[10**12, 2])
+        assert self.peak(scratch, huge) < 3 * 2**20  # a chunk for the checksum, and change
+        # The directory at the end declares 4 GB for the first entry.
+        directory = bytearray(model())
+        start = directory.index(b"PK\x01\x02")
+        directory[start + 20 : start + 28] = b"\xf0\xff\xff\xff" * 2
+        assert self.peak(scratch, seal(bytes(directory))) < 3 * 2**20
+
+    def test_a_long_header_is_not_read(self, scratch):
+        text = b'{"a": "' + b"x" * container.LARGEST_HEADER + b'"}'
+        assert self.peak(scratch, with_header(model(), text)) < 3 * 2**20
+        assert "more than the 16777216 that are allowed" in refused(scratch, with_header(model(), text))
+
+    def test_a_header_costs_no_more_than_it_says(self, scratch):
+        text = b'{"a": [' + b"{}," * 2**18 + b"{}]}"
+        assert self.peak(scratch, with_header(model(), text)) < 30 * len(text) + 3 * 2**20
