@@ -91,7 +91,7 @@ def bandwidth_path(
     >>> path.aligned.shape, path.spectra.sum(axis=1)
     ((3, 50, 2), array([1., 1., 1.]))
     """
-    values = _check_bandwidths(bandwidths)
+    values = check_bandwidths(bandwidths)
     estimator = _check_estimator(parameters)
     X = check_array(X, dtype=np.float64, ensure_min_samples=2, estimator=estimator, input_name="X")
     w = check_sample_weight(sample_weight, len(X))
@@ -169,7 +169,8 @@ def _predict(larger: Sequence[PathRecord], sigma: float, w: Array) -> Array | No
     return np.hstack([H, _PERTURBATION * rng.standard_normal((len(H), 1))])
 
 
-def _check_bandwidths(bandwidths: Iterable[float]) -> list[float]:
+def check_bandwidths(bandwidths: Iterable[float]) -> list[float]:
+    """The values along a path: at least one, positive and finite all of them."""
     try:
         values = list(bandwidths)
     except TypeError:

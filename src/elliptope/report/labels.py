@@ -1,0 +1,53 @@
+"""Names, labels and colours of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .._checks import Array
+from .._target import Classes, Target, check_target, read_target
+
+# Classes with a colour and a symbol of their own.
+_MAX_CLASSES = 20
+_OTHER = "other"
+
+
+def check_labels(y: Any, labels: Any, n: int, rows: Array) -> tuple[Target | None, tuple[str, ...] | None]:
+    """What colours the ``rows``, and a label for each of them where it is not the name of its class."""
+    names: Mapping | None = None
+    per_row: Array | None = None
+    if isinstance(labels, Mapping):
+        if y is None:
+            raise ValueError(f"`labels` must hold a label for every row when `y` is not given, got {labels!r}.")
+        names = labels
+    elif labels is not None:
+        per_row = check_target("labels", labels, n)[rows]
+    coloured_by = per_row if y is None else check_target("y", y, n)[rows]
+    if coloured_by is None:
+        return None, None
+    target = read_target(coloured_by, names)
+    limited = _limit(target)
+    if per_row is not None and (y is not None or limited is not target):
+        return limited, texts(per_row)
+    if isinstance(target, Classes) and limited is not target:
+        return limited, tuple(target.names[code] if code >= 0 else "" for code in target.codes)
+    return limited, None
+
+
+def texts(values: Array) -> tuple[str, ...]:
+    """Every entry in words; nothing for one that is missing."""
+    return tuple("" if value is None else str(value) for value in values.tolist())
+
+
+def _limit(target: Target) -> Target:
+    """At most 20 classes: the most frequent ones, and one for all others."""
+    if not isinstance(target, Classes) or len(target.names) <= _MAX_CLASSES:
+        return target
+    counts = np.bincount(target.codes[target.codes >= 0], minlength=len(target.names))
+    kept = np.sort(np.argsort(-counts, kind="stable")[: _MAX_CLASSES - 1])
+    place = np.full(len(target.names) + 1, len(kept))
+    place[kept], place[-1] = np.arange(len(kept)), -1  # the last entry is the one of -1, no label
+    return Classes((*(target.names[k] for k in kept), _OTHER), place[target.codes])

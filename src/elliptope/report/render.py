@@ -1,0 +1,256 @@
+"""A report as HTML. Whatever comes from the data or from the user is escaped here, or quoted as JSON."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Iterable
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from .._checks import Array
+from .._target import Classes, Values
+from .content import Report
+from .words import explain, headline, outward, round_up
+
+# Rows in the table of outliers, columns in that of the data, and eigenvalues that are written out.
+_OUTLIERS = 12
+_MAX_COLUMNS = 200
+_MAX_SHARES = 4
+# In the order in which they run.
+_SCRIPTS = ("data.js", "scatter.js", "selection.js", "page.js")
+
+
+def render(report: Report, library: str) -> str:
+    """The page, with the source of plotly.js (``library``) in it."""
+    several = len(report.fits) > 1
+    parts = {
+        "title": escape(report.title),
+        "version": escape(report.versions["elliptope"]),
+        "style": _page_file("page.css"),
+        "library": library,
+        "script": "\n".join(map(_page_file, _SCRIPTS)),
+        "data": _quote(page_data(report)),
+        "lede": escape(_lede(report)),
+        "reading": escape(_reading(report)),
+        "if_path": "" if several else "hidden",
+        "if_columns": "hidden" if report.columns is None else "",
+        "steps": str(len(report.fits) - 1),
+        "chosen": str(report.chosen),
+        "least": escape(_scale(report, 0)),
+        "largest": escape(_scale(report, -1)),
+        "facts": "\n".join(_facts(report, k) for k in range(len(report.fits))),
+        "words": "\n".join(_words(report, k) for k in range(len(report.fits))),
+        "limits": escape(_limits(several)),
+        "outliers": _outliers(report),
+        "median_score": _figure(f"{np.median(report.scores):.2f}"),
+        "path": _path(report),
+        "columns": _columns(report),
+        "columns_note": escape(_columns_note(report)),
+        "parameters": _pairs(report.parameters),
+        "versions": _pairs(report.versions),
+    }
+    return Template(_page_file("page.html")).substitute(parts)
+
+
+def page_data(report: Report) -> dict[str, Any]:
+    """What the script of the page needs; arrays as the base64 of little-endian numbers."""
+    target = report.target
+    classes, values = None, None
+    if isinstance(target, Classes):
+        classes = {"names": list(target.names), "codes": _base64(target.codes, "<i4")}
+    elif isinstance(target, Values):
+        values = _base64(target.values, "<f4")
+    m, n, k = report.frames.shape
+    return {
+        "size": {"frames": m, "rows": n, "axes": k},
+        "rows": _base64(report.rows, "<i4"),
+        "names": report.row_names,
+        "labels": report.labels,
+        "classes": classes,
+        "values": values,
+        "scores": _base64(report.scores, "<f4"),
+        "frames": _base64(report.frames.transpose(0, 2, 1), "<f4"),  # one axis after the other
+        "chosen": report.chosen,
+        "symbol": report.symbol,
+        "fits": [
+            {"scale": _number(fit.bandwidth), "text": _scale(report, i), "summary": _summary(report, i), "shares": shares}
+            for i, (fit, shares) in enumerate(zip(report.fits, report.spectra.tolist(), strict=True))
+        ],
+    }
+
+
+def _page_file(name: str) -> str:
+    return files(__package__).joinpath("page", name).read_text(encoding="utf-8")
+
+
+def _base64(values: Array, dtype: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(values, dtype=dtype).tobytes()).decode("ascii")
+
+
+def _quote(data: Any) -> str:
+    """JSON in which no character means anything to HTML."""
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _scale(report: Report, k: int) -> str:
+    value = report.fits[k].bandwidth
+    return f"{value:.4g}" if math.isfinite(value) else "none"
+
+
+def _summary(report: Report, k: int) -> str:
+    rank = len(report.fits[k].eigenvalues)
+    return f"{report.symbol} = {_scale(report, k)}, rank {rank}, {headline(report.fits[k]).lower()}"
+
+
+def _lede(report: Report) -> str:
+    own = report.fits[report.chosen]
+    table = "" if report.columns is None else f" and {_count(len(report.columns), 'column')}"
+    scale = "" if report.symbol is None else f" at {report.symbol} = {_scale(report, report.chosen)}"
+    dimensions = _count(own.embedding.shape[1], "dimension")
+    return f"{_count(len(report.rows), 'row')}{table}, embedded in {dimensions} by {report.estimator}{scale}."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def _reading(report: Report) -> str:
+    text = "Every point is a row of the data. Rows that are alike point the same way from the centre"
+    if report.parameters["diagonal"] == "'kernel'" and report.parameters["normalize"] == "None":
+        return f"{text}; the farther out a row, the fewer neighbours it has."
+    return f"{text}."
+
+
+def _limits(several: bool) -> str:
+    text = (
+        "The certificate is about the optimisation, not about the world. It does not say that the bandwidth suits the data, "
+        "or that groups in the picture mean anything."
+    )
+    return f"{text} Move the slider: what stays put over many bandwidths deserves more trust." if several else text
+
+
+def _facts(report: Report, k: int) -> str:
+    fit = report.fits[k]
+    low, high = outward(fit.certificate.objective, fit.certificate.upper_bound)
+    facts = {
+        "Rank": str(len(fit.eigenvalues)),
+        "Gap, at most": round_up(fit.certificate.relative_gap),
+        "Objective reached": low,
+        "Bound on any": high,
+        "Eigenvalues (share)": _shares(report.spectra[k]),
+    }
+    if report.symbol is not None:
+        facts = {"Bandwidth σ" if report.symbol == "σ" else "Length scale ℓ": _scale(report, k), **facts}
+    items = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items())
+    verdict = f'<p class="verdict" data-status="{escape(fit.status)}">{escape(headline(fit))}</p>'
+    return _of_fit(report, k, f"{verdict}<dl>{items}</dl>")
+
+
+def _shares(spectrum: Array, form: str = "{:.1%}", unit: float = 1) -> str:
+    shares = [form.format(unit * share) for share in spectrum.tolist() if share > 0]
+    return ", ".join(shares[:_MAX_SHARES]) + (", …" if len(shares) > _MAX_SHARES else "") if shares else "none"
+
+
+def _words(report: Report, k: int) -> str:
+    claim, *paragraphs = explain(report.fits[k], len(report.rows), report.tol)
+    rest = "".join(f"<p>{escape(text)}</p>" for text in paragraphs)
+    return _of_fit(report, k, f'<p class="claim">{escape(claim)}</p>{rest}')
+
+
+def _of_fit(report: Report, k: int, content: str) -> str:
+    """Content that is shown while the slider is at fit k."""
+    return f'<div data-fit="{k}"{"" if k == report.chosen else " hidden"}>{content}</div>'
+
+
+def _outliers(report: Report) -> str:
+    order = np.argsort(report.scores, kind="stable")[:_OUTLIERS]
+    head = ["Row", *(["Name"] if report.row_names else []), *(["Label"] if _has_labels(report) else []), "Score"]
+    rows = []
+    for i in order.tolist():
+        number = int(report.rows[i])
+        button = f'<button type="button" data-row="{i}" aria-label="Show row {number} in the map">{number}</button>'
+        cells = [button]
+        if report.row_names:
+            cells.append(escape(report.row_names[i]))
+        if _has_labels(report):
+            cells.append(escape(_label(report, i)))
+        rows.append([*cells, _figure(f"{report.scores[i]:.2f}")])
+    return _table(head, rows, figures=1)
+
+
+def _has_labels(report: Report) -> bool:
+    return report.labels is not None or report.target is not None
+
+
+def _label(report: Report, i: int) -> str:
+    if report.labels is not None:
+        return report.labels[i]
+    if isinstance(report.target, Values):
+        return f"{report.target.values[i]:.6g}"
+    assert isinstance(report.target, Classes)
+    return report.target.names[report.target.codes[i]] if report.target.codes[i] >= 0 else ""
+
+
+def _path(report: Report) -> str:
+    head = [report.symbol or "", "Rank", "Eigenvalues, %", "Gap, at most", "Verdict"]
+    rows = [
+        [
+            _scale(report, k),
+            str(len(fit.eigenvalues)),
+            _shares(report.spectra[k], "{:.0f}", 100),
+            round_up(fit.certificate.relative_gap),
+            escape(headline(fit)),
+        ]
+        for k, fit in enumerate(report.fits)
+    ]
+    return _table(head, rows)
+
+
+def _columns(report: Report) -> str:
+    columns = (report.columns or ())[:_MAX_COLUMNS]
+    rows = ([escape(c.name), *(_figure(f"{value:.4g}") for value in (c.low, c.median, c.high))] for c in columns)
+    return _table(["Column", "Lowest", "Median", "Highest"], rows, figures=3)
+
+
+def _columns_note(report: Report) -> str:
+    if report.columns is None:
+        return "The rows were given by their similarities (a kernel matrix), without columns."
+    text = f"{_count(len(report.rows), 'row')}, {_count(len(report.columns), 'column')}, no missing values."
+    if report.n_left_out:
+        text += f" {_count(report.n_left_out, 'row')} of weight zero left out."
+    if len(report.columns) > _MAX_COLUMNS:
+        text += f" The first {_MAX_COLUMNS} columns:"
+    return text
+
+
+def _pairs(pairs: dict[str, str]) -> str:
+    return "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in pairs.items())
+
+
+def _figure(text: str) -> str:
+    """A number with a minus sign that is as wide as its digits."""
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def _table(head: list[str], rows: Iterable[list[str]], figures: int = 0) -> str:
+    """A table of cells that are HTML already; the last ``figures`` columns are flush right."""
+    classes = [""] * (len(head) - figures) + [' class="figure"'] * figures
+    titles = "".join(f'<th scope="col"{c}>{escape(title)}</th>' for c, title in zip(classes, head, strict=True))
+    body = "".join(
+        f'<tr><th scope="row">{row[0]}</th>'
+        + "".join(f"<td{c}>{cell}</td>" for c, cell in zip(classes[1:], row[1:], strict=True))
+        + "</tr>"
+        for row in rows
+    )
+    return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,126 @@
+"""From a table or a model to a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .content import collect, fitted
+from .render import render
+
+
+def write_report(
+    X_or_estimator: Any,
+    output: str | os.PathLike,
+    *,
+    y: Any = None,
+    labels: Mapping | Sequence | None = None,
+    feature_names: Sequence[str] | None = None,
+    row_names: Sequence | None = None,
+    bandwidths: str | Iterable[float] | None = "auto",
+    title: str | None = None,
+    overwrite: bool = False,
+    random_state: Any = 0,
+    verbose: bool = False,
+) -> Path:
+    """Write an embedding, its certificate and its path of bandwidths to one HTML file that needs no network.
+
+    The page has a scatter plot with zoom, hover and lasso (which exports row numbers), a slider over bandwidths, the
+    spectrum, rank and certificate at each of them in plain words, the most outlying rows, and a summary of data, parameters
+    and versions. The same input gives the same file.
+
+    Parameters
+    ----------
+    X_or_estimator : (n, p) array or data frame, or fitted estimator
+        A table is embedded by ``SDPEmbedding(random_state=random_state)``; scale its columns first. A fitted
+        :class:`~elliptope.SDPEmbedding` or :class:`~elliptope.RKHSEmbedding`, or a pipeline that ends in one, is shown as
+        it is. Rows of weight zero, which have no influence, are left out.
+    output : path
+    y : (n,) array, optional
+        Colours: classes, where it holds text, truth values or few distinct whole numbers, and values otherwise.
+    labels : mapping or (n,) array, optional
+        Names for the classes in ``y``; or a label for every row, shown when the pointer is on it. Without ``y``, labels
+        are the classes.
+    feature_names : sequence of str, optional
+        Names of the p columns. Default: those that the estimator has seen in a data frame.
+    row_names : sequence, optional
+        A name for every row. Rows are also known by their number, counted from 0.
+    bandwidths : "auto", iterable of float or None
+        Values for the slider. ``"auto"``: eleven, from half to twice the estimator's own, which is always among them. None,
+        and any estimator without a bandwidth to vary: no slider. Every value costs a fit.
+    title : str, optional
+    overwrite : bool
+        Replace an existing file.
+    random_state : int, RandomState or None
+        For the fits that are made here.
+    verbose : bool
+        A line per bandwidth on standard error; on a terminal, a progress bar.
+
+    Returns
+    -------
+    Path
+        Where the page was written.
+
+    Warns
+    -----
+    ConvergenceWarning
+        Where a fit is not ``"optimal"``. The page says so, too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from elliptope.report import write_report
+    >>> X = np.random.default_rng(0).standard_normal((50, 2))
+    >>> write_report(X, "report.html")  # doctest: +SKIP
+    """
+    path = _check_output(output, overwrite)
+    library = plotly_script()
+    estimator = fitted(X_or_estimator, random_state)
+    report = collect(
+        estimator,
+        y=y,
+        labels=labels,
+        feature_names=feature_names,
+        row_names=row_names,
+        bandwidths=bandwidths,
+        title=title,
+        random_state=random_state,
+        verbose=verbose,
+    )
+    _replace(path, render(report, library).encode("utf-8", "replace"))  # text may hold half of a surrogate pair
+    return path
+
+
+def plotly_script() -> str:
+    """The source of plotly.js, as the Python package brings it along."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError:
+        raise ImportError('Reports need plotly: install the extra `report`, pip install "elliptope[report]".') from None
+    return get_plotlyjs()
+
+
+def _check_output(output: str | os.PathLike, overwrite: bool) -> Path:
+    """Before anything is computed: can the page be written?"""
+    if not isinstance(output, str | os.PathLike):
+        raise TypeError(f"`output` must be a path, got {output!r}.")
+    path = Path(output)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"`output` must lie in a folder that exists, got {str(path)!r}.")
+    if path.is_dir():
+        raise IsADirectoryError(f"`output` must be a file, got the folder {str(path)!r}.")
+    if path.exists() and not overwrite:
+        raise FileExistsError(f"`output` {str(path)!r} exists: pass `overwrite`=True to replace it, or another name.")
+    return path
+
+
+def _replace(path: Path, page: bytes) -> None:
+    """All or nothing: whatever happens, the file is the old or the new one."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_bytes(page)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
