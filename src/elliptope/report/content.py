@@ -153,8 +153,8 @@ def _training_rows(estimator: Any) -> tuple[Array | None, Array]:
     rows = estimator._support if isinstance(estimator, SDPEmbedding) else np.arange(n)
     if len(rows) != len(points):
         raise ValueError(
-            f"`X_or_estimator` must have kept all rows, got {len(points)} points for {n} rows: it has merged equal rows, or left "
-            "out rows of weight zero. Fit it to distinct rows with positive weights."
+            f"`X_or_estimator` must have kept all rows, got {len(points)} points for {n} rows: it has merged equal rows, or "
+            "left out rows of weight zero. Fit it to distinct rows with positive weights."
         )
     return (None if points.shape[1] == 0 else points), rows
 

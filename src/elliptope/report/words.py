@@ -16,7 +16,7 @@ from ..sdp import Certificate
 _DIGITS, _MOST_DIGITS = 6, 15
 _GAP_DIGITS = 2
 # Shares from here on read better as percentages than as powers of ten.
-_PERCENT = 1e-3
+_PERCENT = Decimal("0.001")
 _SPACE = "\N{NO-BREAK SPACE}"
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -54,10 +54,13 @@ def round_up(share: float) -> str:
         return "∞"
     if share <= 0:
         return "0"
-    digits = Context(prec=_GAP_DIGITS, rounding=ROUND_CEILING).create_decimal(share)
+    return _two_digits(Context(prec=_GAP_DIGITS, rounding=ROUND_CEILING).create_decimal(share))
+
+
+def _two_digits(share: Decimal) -> str:
     if share >= _PERCENT:
-        return f"{(digits * 100).normalize():f}{_SPACE}%"
-    mantissa, exponent = f"{digits:.1e}".split("e")
+        return f"{(share * 100).normalize():f}{_SPACE}%"
+    mantissa, exponent = f"{share:.1e}".split("e")
     return f"{mantissa}{_SPACE}×{_SPACE}10{str(int(exponent)).translate(_SUPERSCRIPT)}"
 
 
@@ -82,7 +85,7 @@ def _reason(c: Certificate, n: int) -> str:
     if c.grade == "probabilistic":
         return "The bound comes from an eigenvalue computation with a random start (Lanczos), which is wrong no more often."
     return (
-        f"This was proved by factorising a matrix of {n} rows and {n} columns, with the rounding errors of the computer "
+        f"This was proved by factorising a matrix of {n} rows and {n} columns, with all rounding of that computation "
         "accounted for. The proof holds for embeddings of any dimension, and however the one shown here was found."
     )
 
@@ -93,7 +96,8 @@ def _room(c: Certificate, tol: float) -> str:
     whole = "the size of the problem"
     if c.weights != "own":
         whole = "what has been gained over an embedding in which no row takes notice of any other"
-    return f"What could still be gained is at most {round_up(c.relative_gap)} of {whole} ({round_up(tol)} was asked for)."
+    asked = _two_digits(Decimal(repr(tol)))
+    return f"What could still be gained is at most {round_up(c.relative_gap)} of {whole} ({asked} was asked for)."
 
 
 def _verdict(record: PathRecord) -> str:

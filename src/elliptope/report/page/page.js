@@ -35,8 +35,11 @@ function drawSpectrum() {
   const traces = shown.slice(0, COLOURS.length).map((k) => ({
     x: scales,
     y: report.fits.map((fit) => fit.shares[k]),
-    mode: "lines+markers",
-    hovertemplate: `λ${k + 1}: %{y:.1%} at ${report.symbol} = %{x:.4g}<extra></extra>`,
+    mode: "lines+markers+text",
+    text: report.fits.map((_, f) => (f === scales.length - 1 ? `λ<sub>${k + 1}</sub>` : "")),
+    textposition: "middle right",
+    cliponaxis: false,
+    hovertemplate: `λ<sub>${k + 1}</sub>: %{y:.1%} at ${report.symbol} = %{x:.4g}<extra></extra>`,
   }));
   Plotly.newPlot(spectrum, traces, spectrumLayout(), { displayModeBar: false, responsive: true }).then(colourSpectrum);
   spectrum.on("plotly_click", (event) => go(event.points[0].pointIndex));
@@ -48,7 +51,7 @@ function spectrumLayout() {
   const base = plotLayout();
   return {
     ...base,
-    margin: { l: 44, r: 8, t: 6, b: 40 },
+    margin: { l: 44, r: 26, t: 6, b: 40 },
     dragmode: false,
     xaxis: { ...axis, type: "log", title: { text: `Bandwidth ${report.symbol}`, standoff: 6, font: { size: 12 } },
       tickvals: ticks(), tickformat: ".3~g", showgrid: false },

@@ -1,0 +1,376 @@
+"""What is on the report page, and that nothing in the data can turn into HTML. test_report_page.py opens it."""
+
+import base64
+import dataclasses
+import json
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from common import PATH, RANK_4, WINE, WINE_CLASS, Naive, fit, weights
+from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding
+from elliptope._target import Classes, Values
+from elliptope.report import write_report
+from elliptope.report.content import collect
+from elliptope.report.render import page_data, render
+from elliptope.report.words import explain
+
+HOSTILE = '</script><img src=x onerror="window.hurt=1"><!--&lt;'
+NAMES = {0: "Barolo", 1: "Grignolino", 2: "Barbera"}
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return fit(WINE, bandwidth=2.0)
+
+
+@pytest.fixture(scope="module")
+def report(wine):
+    return collect(wine, y=WINE_CLASS, labels=NAMES, bandwidths=PATH)
+
+
+class Page(HTMLParser):
+    """Tags, attributes and text of a page, as a browser sees them."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.attributes, self.texts, self._open = [], [], {}, []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes.append((tag, dict(attrs)))
+        self._open.append(tag)
+
+    def handle_endtag(self, tag):
+        while self._open and self._open.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        self.texts.setdefault(self._open[-1] if self._open else "", []).append(data)
+
+    def data(self):
+        return json.loads(self.texts["script"][0])
+
+    def cells(self):
+        return [text.strip() for text in self.texts.get("td", [])]
+
+
+def decode(text, dtype):
+    return np.frombuffer(base64.b64decode(text), dtype=dtype)
+
+
+def test_frames_are_the_embeddings_at_their_bandwidths(report, wine):
+    assert [r.bandwidth for r in report.fits] == sorted(PATH)
+    assert report.fits[report.chosen].bandwidth == 2.0
+    np.testing.assert_allclose(report.frames[report.chosen], wine.embedding_, atol=1e-12)
+    for r, frame in zip(report.fits, report.frames, strict=True):
+        alone = fit(WINE, bandwidth=r.bandwidth).embedding_
+        np.testing.assert_allclose(frame @ frame.T, alone @ alone.T, atol=1e-5)
+
+
+def test_rows_move_no_more_than_they_must(report):
+    """No reflection or exchange of axes brings a frame closer to its neighbour."""
+    flips = [np.diag([a, b]) @ P for a in (1, -1) for b in (1, -1) for P in (np.eye(2), np.eye(2)[::-1])]
+    for one, two in zip(report.frames, report.frames[1:], strict=False):
+        moved = np.linalg.norm(one - two)
+        assert all(moved <= np.linalg.norm(one @ Q - two) + 1e-9 for Q in flips)
+
+
+def test_axes_beyond_the_rank_of_the_fit_are_kept_in_order():
+    est = fit(RANK_4, bandwidth=1.0)
+    report = collect(est, bandwidths=[1.5, 2.0])
+    assert est.embedding_.shape[1] == 2
+    assert report.frames.shape == (3, 40, 4)
+    assert np.abs(report.frames[0, :, 2:]).max() < 1e-9
+    carried = (report.frames[:, :, 2:] ** 2).sum(axis=(0, 1))
+    assert carried[0] >= carried[1] > 0
+
+
+def test_at_most_six_axes():
+    est = fit(WINE, bandwidth=2.0, n_components=8)
+    np.testing.assert_allclose(collect(est, bandwidths=None).frames[0], est.embedding_[:, :6], atol=1e-12)
+
+
+def test_default_bandwidths_surround_the_chosen_one(wine):
+    report = collect(wine)
+    sigmas = np.array([r.bandwidth for r in report.fits])
+    assert len(sigmas) == 11
+    assert report.chosen == 5
+    np.testing.assert_allclose(sigmas, np.geomspace(1.0, 4.0, 11))
+
+
+def test_scores_name_the_outliers(report):
+    density = np.log(Naive(WINE, 2.0).m)
+    np.testing.assert_allclose(report.scores, density, rtol=1e-12)
+    page = Page(render(report, ""))
+    rows = [int(a["data-row"]) for tag, a in page.attributes if tag == "button" and "data-row" in a]
+    assert rows == np.argsort(density)[:12].tolist()
+    labels = [NAMES[WINE_CLASS[i]] for i in rows]
+    assert page.cells()[:24:2] == labels
+
+
+def test_the_page_carries_the_numbers(report):
+    data = Page(render(report, "")).data()
+    frames = decode(data["frames"], "<f4").reshape(5, 2, 178).transpose(0, 2, 1)
+    np.testing.assert_allclose(frames, report.frames, rtol=1e-6, atol=1e-9)
+    np.testing.assert_array_equal(decode(data["rows"], "<i4"), np.arange(178))
+    np.testing.assert_array_equal(decode(data["classes"]["codes"], "<i4"), WINE_CLASS)
+    assert data["classes"]["names"] == list(NAMES.values())
+    assert [f["scale"] for f in data["fits"]] == sorted(PATH)
+    for r, f in zip(report.fits, data["fits"], strict=True):
+        np.testing.assert_allclose(f["shares"], r.eigenvalues / r.eigenvalues.sum())
+
+
+def test_every_fit_has_its_words_and_one_is_shown(report):
+    page = Page(render(report, ""))
+    parts = [a for _, a in page.attributes if "data-fit" in a]
+    assert [int(a["data-fit"]) for a in parts] == 2 * list(range(5))
+    assert [int(a["data-fit"]) for a in parts if "hidden" not in a] == 2 * [report.chosen]
+    text = "\n".join(page.texts["p"])
+    for r in report.fits:
+        assert explain(r, 178, 1e-6)[0] in text
+
+
+def test_column_summary_parameters_and_versions():
+    frame = pd.DataFrame(WINE[:, :3], columns=["acid", "ash", "tint"])
+    page = render(collect(SDPEmbedding(bandwidth=3.0, random_state=0).fit(frame), bandwidths=None), "")
+    for name, column in frame.items():
+        assert f'<th scope="row">{name}</th>' in page
+        for value in (column.min(), column.median(), column.max()):
+            assert f">{value:.4g}<".replace("-", "−") in page
+    assert "178 rows, 3 columns, no missing values." in page
+    assert "<dt>bandwidth</dt><dd>3.0</dd>" in page
+    assert f"<dt>numpy</dt><dd>{np.__version__}</dd>" in page
+
+
+def test_many_columns_are_cut_short_and_that_is_said():
+    X = np.random.default_rng(0).standard_normal((20, 300))
+    page = render(collect(fit(X, bandwidth=20.0), bandwidths=None), "")
+    assert "The first 200 columns" in page
+    assert '<th scope="row">column 199</th>' in page
+    assert '<th scope="row">column 200</th>' not in page
+
+
+# Labels
+
+
+def test_labels_alone_are_classes(wine):
+    report = collect(wine, labels=[NAMES[k] for k in WINE_CLASS], bandwidths=None)
+    assert report.target.names == tuple(sorted(NAMES.values()))
+    assert report.labels is None
+
+
+def test_labels_beside_y_are_shown_and_y_colours(wine):
+    report = collect(wine, y=WINE[:, 0], labels=np.arange(178), bandwidths=None)
+    assert isinstance(report.target, Values)
+    np.testing.assert_array_equal(report.target.values, WINE[:, 0])
+    assert report.labels == tuple(map(str, range(178)))
+
+
+def test_many_classes_share_a_colour_and_keep_their_labels(wine):
+    labels = np.array([f"c{i % 49}" for i in range(178)])
+    labels[::2] = "often"
+    labels = labels.astype(object)
+    labels[5] = None
+    report = collect(wine, labels=labels, bandwidths=None)
+    assert len(report.target.names) == 20
+    assert report.target.names[-1] == "other"
+    assert report.target.codes[5] == -1
+    assert report.labels[5] == ""
+    for i in range(178):
+        name = report.target.names[report.target.codes[i]] if report.target.codes[i] >= 0 else ""
+        assert name in (report.labels[i], "other")
+    assert "often" in report.target.names
+
+
+def test_hostile_text_stays_text(wine):
+    names = [HOSTILE + str(i) for i in range(178)]
+    report = collect(
+        wine,
+        labels=[HOSTILE + "abc"[k] for k in WINE_CLASS],
+        row_names=names,
+        feature_names=[HOSTILE] * 13,
+        title=HOSTILE + "${title} $data",
+        bandwidths=None,
+    )
+    page = Page(render(report, "/* plotly */"))
+    assert "img" not in page.tags
+    assert page.tags.count("script") == 3
+    assert page.texts["title"] == [HOSTILE + "${title} $data"]
+    assert page.data()["names"] == names
+    assert page.data()["classes"]["names"] == [HOSTILE + c for c in "abc"]
+    assert page.cells().count(HOSTILE + "a") == sum(WINE_CLASS[np.argsort(report.scores)[:12]] == 0)
+
+
+def test_half_a_surrogate_pair_can_be_written(tmp_path, wine):
+    write_report(wine, tmp_path / "page.html", row_names=["\ud800"] * 178, bandwidths=None)
+    assert b'"names":["\\ud800"' in (tmp_path / "page.html").read_bytes()
+
+
+# Estimators of all kinds
+
+
+def test_rows_of_weight_zero_are_left_out_and_numbers_kept():
+    w = weights(178, zeros=6)
+    d = np.linspace(1, 2, 178)
+    est = fit(WINE, w, bandwidth=3.0, diagonal=d)
+    report = collect(est, y=WINE_CLASS, row_names=np.arange(178), bandwidths=[4.0])
+    kept = np.flatnonzero(w > 0)
+    np.testing.assert_array_equal(report.rows, kept)
+    assert report.n_left_out == 178 - len(kept) > 0
+    assert report.row_names == tuple(map(str, kept))
+    np.testing.assert_array_equal(report.target.codes, WINE_CLASS[kept])
+    np.testing.assert_allclose(report.frames[0], est.embedding_[kept], atol=1e-12)
+    other = fit(WINE, w, bandwidth=4.0, diagonal=d).embedding_[kept]
+    np.testing.assert_allclose(report.frames[1] @ report.frames[1].T, other @ other.T, atol=1e-4)
+    assert "of weight zero left out" in render(report, "")
+
+
+def test_a_kernel_matrix_has_scores_but_no_columns():
+    K = Naive(WINE, 3.0).K
+    report = collect(fit(K, kernel="precomputed"))
+    assert report.columns is None
+    assert len(report.fits) == 1
+    np.testing.assert_allclose(report.scores, np.log(K.sum(axis=1)), rtol=1e-12)
+    page = render(report, "")
+    assert "a kernel matrix" in page
+    assert json.dumps(page_data(report)["symbol"]) == "null"
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        SDPEmbedding(bandwidth=3.0, random_state=0, normalize="unit"),
+        SDPEmbedding(n_components=3, bandwidth=3.0, random_state=0),
+        RKHSEmbedding(random_state=0),
+        make_pipeline(StandardScaler(), SDPEmbedding(bandwidth=3.0, random_state=0)),
+    ],
+    ids=["unit", "three", "rkhs", "pipeline"],
+)
+def test_other_estimators(tmp_path, estimator):
+    path = write_report(estimator.fit(WINE), tmp_path / "page.html", bandwidths=None)
+    Z = estimator[-1].embedding_ if hasattr(estimator, "steps") else estimator.embedding_
+    data = Page(path.read_text(encoding="utf-8").replace(plotly_source(), "")).data()
+    frames = decode(data["frames"], "<f4").reshape(Z.shape[1], 178).T
+    np.testing.assert_allclose(frames, Z, rtol=1e-6, atol=1e-7)
+
+
+def plotly_source():
+    from plotly.offline import get_plotlyjs
+
+    return get_plotlyjs()
+
+
+# The file
+
+
+def test_a_table_becomes_one_file_that_loads_nothing(tmp_path):
+    path = write_report(WINE, tmp_path / "page.html", y=WINE_CLASS, bandwidths=[2.0, 3.0])
+    assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
+    text = path.read_text(encoding="utf-8")
+    assert plotly_source() in text
+    page = Page(text.replace(plotly_source(), ""))
+    for _, attributes in page.attributes:
+        assert "src" not in attributes
+        assert attributes.get("href", "data:,") == "data:,"
+    policy = next(a["content"] for tag, a in page.attributes if "http-equiv" in a)
+    assert policy.startswith("default-src 'none';")
+    assert "http" not in policy
+    assert "://" not in "".join(page.texts["style"])
+
+
+def test_the_same_input_gives_the_same_file(tmp_path):
+    one, two = (write_report(WINE, tmp_path / name, bandwidths=[2.0, 3.0]).read_bytes() for name in ("1.html", "2.html"))
+    assert one == two
+
+
+def test_ten_thousand_rows_make_a_small_file(report):
+    n = 10_000
+    rng = np.random.default_rng(0)
+    large = dataclasses.replace(
+        report,
+        rows=np.arange(n),
+        frames=rng.standard_normal((11, n, 3)),
+        fits=(report.fits * 3)[:11],
+        spectra=np.tile(report.spectra, (3, 1))[:11],
+        target=Classes(("a", "b"), rng.integers(0, 2, n)),
+        scores=rng.standard_normal(n),
+    )
+    # 33 numbers of 4 bytes per row, a third more in base64, and a few for its class, number and score.
+    assert len(render(large, "")) < 2.2e6
+
+
+def test_existing_files_are_kept(tmp_path, wine):
+    path = tmp_path / "page.html"
+    path.write_text("precious")
+    with pytest.raises(FileExistsError, match=r"`overwrite`=True"):
+        write_report(wine, path, bandwidths=None)
+    assert path.read_text() == "precious"
+    write_report(wine, path, bandwidths=None, overwrite=True)
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_failure_leaves_nothing_behind(tmp_path, wine, monkeypatch):
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_report(wine, tmp_path / "page.html", bandwidths=None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_plotly_the_error_names_the_extra(tmp_path, wine, monkeypatch):
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    with pytest.raises(ImportError, match=r"elliptope\[report\]"):
+        write_report(wine, tmp_path / "page.html")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"y": [1, 2]}, ValueError, r"`y` .* \(178,\), got shape \(2,\)"),
+        ({"labels": ["a"]}, ValueError, r"`labels` .* got shape \(1,\)"),
+        ({"labels": {0: "a"}}, ValueError, "`labels` must hold a label for every row when `y` is not given"),
+        ({"row_names": ["a"] * 177}, ValueError, r"`row_names` .* got shape \(177,\)"),
+        ({"feature_names": ["a"]}, ValueError, "`feature_names` must name 13 columns, got 1"),
+        ({"bandwidths": "many"}, ValueError, "`bandwidths` must be 'auto', None or .* got 'many'"),
+        ({"bandwidths": [2.0, -1.0]}, ValueError, r"`bandwidths\[1\]` must be positive and finite, got -1.0"),
+        ({"bandwidths": 3.0}, ValueError, "`bandwidths` must be a sequence of positive numbers, got 3.0"),
+        ({"title": 5}, TypeError, "`title` must be a string, got 5"),
+        ({"output": 5}, TypeError, "`output` must be a path, got 5"),
+        ({"output": "nowhere/page.html"}, FileNotFoundError, "`output` must lie in a folder that exists"),
+        ({"output": "."}, IsADirectoryError, "`output` must be a file"),
+    ],
+)
+def test_bad_arguments_are_named(tmp_path, monkeypatch, wine, options, error, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=message):
+        write_report(wine, **{"output": "page.html", **options})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("estimator", "error", "message"),
+    [
+        (DiffusionMap().fit(WINE), TypeError, "`X_or_estimator` must be a table, a fitted SDPEmbedding or RKHSEmbedding"),
+        (SDPEmbedding(), ValueError, "not fitted yet"),
+        (RKHSEmbedding(random_state=0).fit(np.r_[WINE, WINE]), ValueError, "must have kept all rows, got 178 points"),
+    ],
+)
+def test_estimators_that_cannot_be_shown(tmp_path, estimator, error, message):
+    with pytest.raises(error, match=message):
+        write_report(estimator, tmp_path / "page.html")
+
+
+def test_bandwidths_for_an_estimator_without_one(tmp_path):
+    est = RKHSEmbedding(random_state=0).fit(WINE)
+    with pytest.raises(ValueError, match="`bandwidths` must be 'auto' or None for an estimator that has no bandwidth"):
+        write_report(est, tmp_path / "page.html", bandwidths=[1.0])
