@@ -175,9 +175,8 @@ def test_labels_beside_y_are_shown_and_y_colours(wine):
 
 
 def test_many_classes_share_a_colour_and_keep_their_labels(wine):
-    labels = np.array([f"c{i % 49}" for i in range(178)])
+    labels = np.array([f"c{i % 49}" for i in range(178)], dtype=object)
     labels[::2] = "often"
-    labels = labels.astype(object)
     labels[5] = None
     report = collect(wine, labels=labels, bandwidths=None)
     assert len(report.target.names) == 20
@@ -310,7 +309,7 @@ def test_ten_thousand_rows_make_a_small_file(report):
 def test_existing_files_are_kept(tmp_path, wine):
     path = tmp_path / "page.html"
     path.write_text("precious")
-    with pytest.raises(FileExistsError, match=r"`overwrite`=True"):
+    with pytest.raises(FileExistsError, match="exists; pass overwrite=True"):
         write_report(wine, path, bandwidths=None)
     assert path.read_text() == "precious"
     write_report(wine, path, bandwidths=None, overwrite=True)
@@ -346,8 +345,8 @@ def test_without_plotly_the_error_names_the_extra(tmp_path, wine, monkeypatch):
         ({"bandwidths": 3.0}, ValueError, "`bandwidths` must be a sequence of positive numbers, got 3.0"),
         ({"title": 5}, TypeError, "`title` must be a string, got 5"),
         ({"output": 5}, TypeError, "`output` must be a path, got 5"),
-        ({"output": "nowhere/page.html"}, FileNotFoundError, "`output` must lie in a folder that exists"),
-        ({"output": "."}, IsADirectoryError, "`output` must be a file"),
+        ({"output": "nowhere/page.html"}, FileNotFoundError, "no such folder"),
+        ({"output": "."}, IsADirectoryError, "folder"),
     ],
 )
 def test_bad_arguments_are_named(tmp_path, monkeypatch, wine, options, error, message):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .._atomic import atomic_write
 from .content import collect, fitted
 from .render import render
 
@@ -75,22 +76,23 @@ def write_report(
     >>> X = np.random.default_rng(0).standard_normal((50, 2))
     >>> write_report(X, "report.html")  # doctest: +SKIP
     """
-    path = _check_output(output, overwrite)
+    if not isinstance(output, str | os.PathLike):
+        raise TypeError(f"`output` must be a path, got {output!r}.")
     library = plotly_script()
-    estimator = fitted(X_or_estimator, random_state)
-    report = collect(
-        estimator,
-        y=y,
-        labels=labels,
-        feature_names=feature_names,
-        row_names=row_names,
-        bandwidths=bandwidths,
-        title=title,
-        random_state=random_state,
-        verbose=verbose,
-    )
-    _replace(path, render(report, library).encode("utf-8", "replace"))  # text may hold half of a surrogate pair
-    return path
+    with atomic_write(output, overwrite=overwrite) as file:  # opened first: nothing is computed that cannot be written
+        report = collect(
+            fitted(X_or_estimator, random_state),
+            y=y,
+            labels=labels,
+            feature_names=feature_names,
+            row_names=row_names,
+            bandwidths=bandwidths,
+            title=title,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        file.write(render(report, library).encode("utf-8", "replace"))  # text may hold half of a surrogate pair
+    return Path(output)
 
 
 def plotly_script() -> str:
@@ -100,27 +102,3 @@ def plotly_script() -> str:
     except ImportError:
         raise ImportError('Reports need plotly: install the extra `report`, pip install "elliptope[report]".') from None
     return get_plotlyjs()
-
-
-def _check_output(output: str | os.PathLike, overwrite: bool) -> Path:
-    """Before anything is computed: can the page be written?"""
-    if not isinstance(output, str | os.PathLike):
-        raise TypeError(f"`output` must be a path, got {output!r}.")
-    path = Path(output)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"`output` must lie in a folder that exists, got {str(path)!r}.")
-    if path.is_dir():
-        raise IsADirectoryError(f"`output` must be a file, got the folder {str(path)!r}.")
-    if path.exists() and not overwrite:
-        raise FileExistsError(f"`output` {str(path)!r} exists: pass `overwrite`=True to replace it, or another name.")
-    return path
-
-
-def _replace(path: Path, page: bytes) -> None:
-    """All or nothing: whatever happens, the file is the old or the new one."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_bytes(page)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
