@@ -41,7 +41,10 @@ return arguments[0].map(([x, y]) => [box.left + xaxis._offset + xaxis.d2p(x), bo
 
 @pytest.fixture(scope="module")
 def browser():
-    made = chromium.Browser()
+    try:
+        made = chromium.Browser()
+    except chromium.NoDriver as error:
+        pytest.skip(f"no driver for {chromium.find_browser()}: {error}")
     yield made
     made.close()
 
