@@ -22,11 +22,11 @@ import matplotlib
 import numpy as np
 import scipy
 import sklearn
+
+import elliptope
 from experiments.rkhs import classification, defaults, figures, regularization, spectrum, violation
 from experiments.rkhs.rows import Row, read_rows, write_rows
 from experiments.rkhs.tables import TABLES, pairs
-
-import elliptope
 
 RESULTS = Path(__file__).parent / "results" / "rkhs_study"
 Rows = dict[str, list[Row]]

@@ -9,11 +9,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # experiments/ is not installed
 
-from experiments import rkhs_study
-from experiments.rkhs import classification, domains, labelled, matrices, regularization, rows, violation
-
 from elliptope.kernels import Matern
 from elliptope.theory import cover_ball, fill_distance, least_regularization
+from experiments import rkhs_study
+from experiments.rkhs import classification, domains, labelled, matrices, regularization, rows, violation
 
 ROOT = Path(__file__).parents[1]
 COMMITTED = ROOT / "experiments" / "results" / "rkhs_study"
