@@ -189,7 +189,7 @@ class TestTable1:
 
     def test_within_two_standard_deviations(self):
         scores = {"SDP σ=5": [[0.89, 0.70], [0.91, 0.72], [0.93, 0.74]]}  # means 0.91 and 0.72, deviations 0.02
-        precision, recall = table1.verdicts(self.THEIRS, scores, 3)
+        precision, recall = table1.verdicts(self.THEIRS, scores, 3, pulsars=450)
         assert (precision.agrees, recall.agrees) == (True, False)
         assert "4.0 of our standard deviations" in recall.why
 

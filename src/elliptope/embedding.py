@@ -152,7 +152,6 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         if len(self._support) < len(X):
             full = self._extension.normalized(X, self._diagonal)
             full[self._support] = Xi
-        self._factor = full  # all components, whatever `n_components` and `normalize` show of them
         self.embedding_ = self._finish(full)
         if self.verbose:
             print(f"{self.status_}: {solution.message}")

@@ -136,7 +136,7 @@ def _solve(estimator: SDPEmbedding, X: Array, w: Array, sigma: float, larger: Se
     return PathRecord(
         bandwidth=sigma,
         embedding=est.embedding_,
-        factor=est._factor,
+        factor=est._extension_of(X),  # all components, whatever `n_components` and `normalize` show of them
         eigenvalues=est.eigenvalues_,
         certificate=est.certificate_,
         status=est.status_,
