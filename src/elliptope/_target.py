@@ -1,4 +1,4 @@
-"""Labels and values by which points are coloured."""
+"""Labels and values by which points are coloured or ordered."""
 
 from __future__ import annotations
 
@@ -21,12 +21,19 @@ class Classes:
     names: tuple[str, ...]
     codes: Array
 
+    def split(self, n: int) -> tuple[Classes, Classes]:
+        """The first n rows, and the others."""
+        return Classes(self.names, self.codes[:n]), Classes(self.names, self.codes[n:])
+
 
 @dataclass(frozen=True)
 class Values:
     """A number for every row, NaN where there is none."""
 
     values: Array
+
+    def split(self, n: int) -> tuple[Values, Values]:
+        return Values(self.values[:n]), Values(self.values[n:])
 
 
 Target = Classes | Values
@@ -42,14 +49,18 @@ def check_target(name: str, y: Any, n: int) -> Array:
     return values
 
 
-def read_target(y: Array, labels: Mapping | None = None) -> Target:
-    """Classes or values, whichever ``y`` looks like.
+def read_target(y: Array, categorical: bool | None = None, labels: Mapping | None = None) -> Target:
+    """Classes or values, whichever ``y`` looks like unless ``categorical`` says.
 
     Text, truth values and at most 20 distinct whole numbers are classes. ``labels`` names classes, and those it names come
     in its order, before the others.
     """
     number = _as_numbers(y)
-    if number is not None and y.dtype.kind != "b" and labels is None and not _few_integers(number):
+    if categorical is None:
+        categorical = labels is not None or number is None or y.dtype.kind == "b" or _few_integers(number)
+    if not categorical:
+        if number is None:
+            raise ValueError(f"`y` must be numeric for `categorical`=False, got entries such as {y.tolist()[0]!r}.")
         return Values(number)
     missing = np.array([_is_missing(value) for value in y.tolist()], dtype=bool)
     present = _sorted(set(y[~missing].tolist()))
@@ -60,14 +71,25 @@ def read_target(y: Array, labels: Mapping | None = None) -> Target:
     return Classes(tuple(str(labels.get(value, _text(value))) for value in ordered), codes)
 
 
+def stack_targets(y: Array | None, new_y: Array | None, n: int, m: int) -> Array | None:
+    """y for n rows followed by new_y for m rows; entries that are not given are missing."""
+    if y is None and new_y is None:
+        return None
+    if y is not None and m == 0:
+        return y
+    parts = [np.full(size, None) if part is None else part.astype(object) for part, size in ((y, n), (new_y, m))]
+    return np.concatenate(parts)
+
+
 def _as_numbers(y: Array) -> Array | None:
     """``y`` in double precision; None where an entry is no number. Text is text, whatever it says."""
     if y.dtype.kind in "US" or any(isinstance(value, str | bytes) for value in (y.tolist() if y.dtype == object else ())):
         return None
     try:
-        return y.astype(np.float64)
+        number = y.astype(np.float64)
     except (TypeError, ValueError):
         return None
+    return number
 
 
 def _few_integers(number: Array) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._checks import Array, check_positive
-from ._target import Classes, Target
+from .._target import Classes, Target
 
 # With max_radius="auto", points are drawn up to this multiple of the largest radius of a training point.
 _FAR = 1.5

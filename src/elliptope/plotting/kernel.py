@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from .._checks import Array, check_choice, check_integer
+from .._target import Classes, check_target, read_target
 from ._axes import check_matplotlib, heading, open_axes
 from ._source import open_estimator, rows_of_last_step
-from ._target import Classes, check_target, read_target
 
 # Part of the entries that the colour scale covers: the few largest, of outliers, would leave no colours for the rest.
 _COVERED = 0.9

@@ -28,7 +28,7 @@ def check_labels(y: Any, labels: Any, n: int, rows: Array) -> tuple[Target | Non
     coloured_by = per_row if y is None else check_target("y", y, n)[rows]
     if coloured_by is None:
         return None, None
-    target = read_target(coloured_by, names)
+    target = read_target(coloured_by, labels=names)
     limited = _limit(target)
     if per_row is not None and (y is not None or limited is not target):
         return limited, texts(per_row)
