@@ -235,6 +235,8 @@ class TestFormat:
         assert first.read_bytes() == second.read_bytes()
         small_model(tol=1e-7).save(second, overwrite=True)
         assert first.read_bytes() != second.read_bytes()
+        with zipfile.ZipFile(first) as archive:  # nothing of the clock or of the system
+            assert {(entry.date_time, entry.create_system) for entry in archive.infolist()} == {((1980, 1, 1, 0, 0, 0), 3)}
 
     @pytest.mark.parametrize("name", ["weighted", "rkhs", "diffusion"])
     def test_numpy_opens_the_arrays(self, name, path):
