@@ -62,15 +62,13 @@ PARTS: tuple[Callable[[bool], Rows], ...] = (_violation, _regularization, _spect
 def run(quick: bool, output: Path) -> None:
     """Measure all parts and write their rows to ``output``."""
     results: Rows = {}
-    seconds: dict[str, float] = {}
     for part in PARTS:
-        name, start = part.__name__.strip("_"), time.perf_counter()
+        start = time.perf_counter()
         results |= part(quick)
-        seconds[name] = round(time.perf_counter() - start, 1)
-        print(f"{name}: {seconds[name]} s", flush=True)
+        print(f"{part.__name__.strip('_')}: {time.perf_counter() - start:.1f} s", flush=True)
     for name, rows in results.items():
         write_rows(output / f"{name}.csv", rows)
-    (output / "run.json").write_text(json.dumps(_circumstances(quick, seconds), indent=1) + "\n", "utf-8")
+    (output / "run.json").write_text(json.dumps(_circumstances(quick), indent=1) + "\n", "utf-8")
 
 
 def report(output: Path) -> None:
@@ -84,12 +82,11 @@ def report(output: Path) -> None:
     (output / "tables.md").write_text("\n".join(tables), "utf-8")
 
 
-def _circumstances(quick: bool, seconds: dict[str, float]) -> dict:
+def _circumstances(quick: bool) -> dict:
     threads = os.environ.get("OPENBLAS_NUM_THREADS", "default")
     modules = (elliptope, np, scipy, sklearn, matplotlib)
     return {
         "quick": quick,
-        "seconds": seconds,
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, BLAS threads: {threads}",
         "versions": {"python": platform.python_version(), **{module.__name__: module.__version__ for module in modules}},
     }

@@ -131,5 +131,5 @@ def draw_classification(rows: list[Row], folder: Path) -> None:
                     label=method if k == 0 else None,
                 )  # fmt: skip
         ax.set(title=name, xticks=range(len(TASKS)), xticklabels=[str(task) for task in TASKS], ylabel="test accuracy")
-    axes[0].legend(loc="lower right")
+    axes[0].legend(loc="lower left")
     save(fig, folder, "classification")
