@@ -1,8 +1,12 @@
 """Commands give what the same steps give in Python, whatever the files look like."""
 
 import csv
+import re
+import shlex
 import sys
 import types
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -269,13 +273,22 @@ class TestCertify:
         assert facts["confirmed"] is True
         assert facts["found"]["grade"] == "proved"
 
-    def test_does_not_believe_what_a_model_claims(self, cli, tmp_path):
-        """An embedding that is feasible, but not optimal, with the certificate of one that is."""
-        est = fit(WINE, bandwidth=2.0)
-        other = fit(WINE, bandwidth=2.0, solver="power", max_iter=3)
-        for name in ("certificate_", "status_"):
-            setattr(other, name, getattr(est, name))
-        save(other, tmp_path / "m")
+    @pytest.mark.parametrize(
+        "claim",
+        [
+            lambda honest: {"gap": 0.0, "upper_bound": honest.objective},
+            lambda honest: {"gap": 0.0, "objective": honest.upper_bound},
+        ],
+        ids=["less above it", "more below it"],
+    )
+    def test_does_not_believe_what_a_model_claims(self, cli, tmp_path, claim):
+        """An embedding that is feasible, but not optimal, with a certificate that says it is."""
+        est = fit(WINE, bandwidth=2.0, solver="power", max_iter=3)
+        honest = est.certificate_
+        assert honest.relative_gap > 0.01
+        est.certificate_ = replace(honest, **claim(honest))
+        est.status_ = "optimal"
+        save(est, tmp_path / "m")
         outcome = cli("certify", tmp_path / "m")
         assert outcome.code == 3
         assert b"NOT confirmed" in outcome.out
@@ -470,3 +483,17 @@ class TestInfo:
 
     def test_version(self, cli):
         assert cli("--version").out.startswith(b"elliptope ")
+
+
+def test_the_commands_in_the_readme_run(cli, tmp_path, monkeypatch):
+    """As they stand, one after the other."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "elliptope.report", types.SimpleNamespace(write_report=lambda *args, **options: None))
+    write_csv("wine.csv", wine_rows())
+    write_csv("new.csv", wine_rows()[:20])
+    text = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+    commands = re.search(r"```sh\n(elliptope.*?)```", text, re.DOTALL).group(1).splitlines()
+    assert len(commands) >= 7
+    for command in commands:
+        outcome = cli(*shlex.split(command)[1:])
+        assert outcome.code == 0, (command, outcome.err)
