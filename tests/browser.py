@@ -8,11 +8,14 @@ from pathlib import Path
 
 import numpy as np
 from selenium import webdriver
+from selenium.common.exceptions import NoSuchDriverException as NoDriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.actions.action_builder import ActionBuilder
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+
+__all__ = ["BROWSERS", "ENTER", "RIGHT", "TAB", "Browser", "NoDriver", "find_browser"]
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 # Nothing of the user's, nothing of the network; a renderer in software where there is no graphics card.
@@ -29,8 +32,8 @@ OPTIONS = (
     "--force-device-scale-factor=1",
     "--hide-scrollbars",
 )
-# Seconds to wait for something that should happen at once.
-PATIENCE = 20.0
+# Seconds to wait for something that happens at once on a machine that is not busy.
+PATIENCE = 60.0
 RIGHT, TAB, ENTER = Keys.ARROW_RIGHT, Keys.TAB, Keys.ENTER
 
 

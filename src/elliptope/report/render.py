@@ -48,7 +48,7 @@ def render(report: Report, library: str) -> str:
         "words": "\n".join(_words(report, k) for k in range(len(report.fits))),
         "limits": escape(_limits(several)),
         "outliers": _outliers(report),
-        "median_score": _figure(f"{np.median(report.scores):.2f}"),
+        "scores": escape(_scores(report)),
         "path": _path(report),
         "columns": _columns(report),
         "columns_note": escape(_columns_note(report)),
@@ -174,7 +174,7 @@ def _of_fit(report: Report, k: int, content: str) -> str:
 
 
 def _outliers(report: Report) -> str:
-    order = np.argsort(report.scores, kind="stable")[:_OUTLIERS]
+    order = _most_outlying(report)
     head = ["Row", *(["Name"] if report.row_names else []), *(["Label"] if _has_labels(report) else []), "Score"]
     rows = []
     for i in order.tolist():
@@ -185,8 +185,26 @@ def _outliers(report: Report) -> str:
             cells.append(escape(report.row_names[i]))
         if _has_labels(report):
             cells.append(escape(_label(report, i)))
-        rows.append([*cells, _figure(f"{report.scores[i]:.2f}")])
+        rows.append([*cells, _score(report.scores[i])])
     return _table(head, rows, figures=1)
+
+
+def _most_outlying(report: Report) -> Array:
+    return np.argsort(report.scores, kind="stable")[:_OUTLIERS]
+
+
+def _scores(report: Report) -> str:
+    text = f"By the logarithm of the density around them; the median row has {_score(np.median(report.scores))}."
+    # Where rows see nothing but themselves their scores are the same, and the table holds some of them at random.
+    last = round(float(report.scores[_most_outlying(report)[-1]]), 2)
+    count = int((np.round(report.scores, 2) <= last).sum())
+    if count > _OUTLIERS:
+        text += f" These are some of the {_count(count, 'row')} that score {_score(last)} or less."
+    return text
+
+
+def _score(value: float) -> str:
+    return _figure(f"{value:.2f}")
 
 
 def _has_labels(report: Report) -> bool:
