@@ -24,7 +24,8 @@ import scipy
 import sklearn
 from experiments.rkhs import classification, defaults, figures, regularization, spectrum, violation
 from experiments.rkhs.rows import Row, read_rows, write_rows
-from experiments.rkhs.tables import TABLES, pairs
+from experiments.rkhs.scores import pairs
+from experiments.rkhs.tables import TABLES
 
 import elliptope
 

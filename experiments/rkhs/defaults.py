@@ -80,7 +80,7 @@ def summary(rows: list[Row], quick: bool) -> list[Row]:
     for development in (True, False):
         part = [row for row in rows if row["development"] is development]
         names = sorted({row["data"] for row in part})
-        table = np.array([[_accuracy(part, name, choice) for name in names] for choice in choices(quick)])
+        table = np.array([[accuracy(part, name, choice) for name in names] for choice in choices(quick)])
         if not names:
             continue
         for choice, line in zip(choices(quick), table, strict=True):
@@ -99,10 +99,10 @@ def summary(rows: list[Row], quick: bool) -> list[Row]:
     return results
 
 
-def _accuracy(rows: list[Row], name: str, choice: Choice) -> float:
-    """Mean over the splits; NaN if any of them has no embedding."""
+def accuracy(rows: list[Row], name: str, choice: Choice) -> float:
+    """Mean over the splits; NaN if there are none, or if any of them has no embedding."""
     wanted = {"data": name, **asdict(choice)}.items()
-    return float(np.mean([row.get("accuracy", np.nan) for row in rows if wanted <= row.items()]))
+    return float(np.mean([row.get("accuracy", np.nan) for row in rows if wanted <= row.items()] or [np.nan]))
 
 
 def is_neighbour(choice: Choice) -> bool:

@@ -1,8 +1,9 @@
-"""Tables of the study as CSV files, and back."""
+"""Tables of the study as CSV files, and back, and as Markdown."""
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -40,3 +41,10 @@ def _value(text: str) -> Any:
         except ValueError:
             continue
     return text
+
+
+def markdown(header: str, lines: Iterable[Iterable[str]]) -> str:
+    """A table; the columns of ``header`` are separated by bars."""
+    columns = header.split("|")
+    body = ["| " + " | ".join(cells) + " |" for cells in (columns, ["---"] * len(columns), *lines)]
+    return "\n".join(body) + "\n"

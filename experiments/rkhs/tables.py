@@ -1,23 +1,19 @@
-"""The Markdown tables of the page of findings."""
+"""Tables of the solutions: the constraint off the sample, λ, and how the solves ended; and the list of all tables."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
-from . import classification, defaults
-from .rows import Row
+from . import scores
+from .rows import Row, markdown
+from .violation import INNER, LEAST_N, Setting
 
-
-def markdown(header: str, lines: Iterable[Iterable[str]]) -> str:
-    """A table; the columns of ``header`` are separated by bars."""
-    columns = header.split("|")
-    body = ["| " + " | ".join(cells) + " |" for cells in (columns, ["---"] * len(columns), *lines)]
-    return "\n".join(body) + "\n"
+# From here on the boundary decides where the constraint is violated most.
+_MANY = 400
 
 
 def _with_error(row: Row, key: str) -> str:
@@ -108,95 +104,35 @@ def threshold_table(thresholds: list[Row]) -> str:
     return markdown("data|ν|n|2C|rank at 2C, all n|λ_c|λ_c / g|n with 2C < λ_c", lines)
 
 
-def accuracy_table(results: list[Row], key: str = "accuracy", tasks: Iterable[Any] = classification.TASKS) -> str:
-    """Mean and standard deviation over the splits."""
+def boundary_table(violation: list[Row]) -> str:
+    """Where the constraint is violated most, and to which side, from 400 points on."""
     lines = []
-    for data, method, by in dict.fromkeys((row["data"], row["method"], row["parameters_by"]) for row in results):
-        if method == "raw":
-            continue
-        group = [row for row in results if (row["data"], row["method"], row["parameters_by"]) == (data, method, by)]
-        lines.append([data, method, by, *(_mean(group, str(task), key) for task in tasks)])
-    return markdown("data|method|parameters|" + "|".join(str(task) for task in tasks), lines)
+    for p, design in dict.fromkeys((row["p"], row["design"]) for row in violation):
+        group = [row for row in violation if (row["p"], row["design"]) == (p, design)]
+        group = [row for row in group if row["n"] >= _MANY and row["status"] != "singular"]
+        outside = sum(row["worst_radius"] > INNER for row in group)
+        below = sum(row["worst_sign"] > 0 for row in group)
+        lines.append([str(p), design, str(len(group)), str(outside), str(below)])
+    return markdown(f"p|points|solves, n ≥ {_MANY}|worst at radius > {INNER}|b(x, x) < d(x) there", lines)
 
 
-def raw_table(results: list[Row]) -> str:
-    raw = [row for row in results if row["method"] == "raw"]
+def weight_table(violation: list[Row]) -> str:
+    """Violation and trace against λ on the disc, ν = 3/2, means over the seeds."""
+    rows = [row for row in violation if Setting(2, "random", 1.5, row["regularization"]).row().items() <= row.items()]
+    weights = list(dict.fromkeys(row["regularization"] for row in rows))
+    sizes = sorted({row["n"] for row in rows if row["n"] >= LEAST_N})[1::2]
     lines = []
-    for name in dict.fromkeys(row["data"] for row in raw):
-        group = [row for row in raw if row["data"] == name]
-        lines.append([name, *(_mean(group, str(task), "accuracy") for task in classification.RAW_TASKS)])
-    return markdown("data|" + "|".join(str(task) for task in classification.RAW_TASKS), lines)
+    for weight in sorted(weights, key=lambda value: -math.inf if value == "theory" else -value):
+        groups = [[row for row in rows if row["regularization"] == weight and row["n"] == n] for n in sizes]
+        cells = [f"{np.mean([r['sup'] for r in g]):.2g}, {np.mean([r['trace'] for r in g]):.3g}" for g in groups]
+        lines.append([weight if weight == "theory" else f"{weight:g}", *cells])
+    return markdown("λ|" + "|".join(f"sup, Tr at n = {n}" for n in sizes), lines)
 
 
-def _mean(rows: list[Row], task: str, key: str) -> str:
-    values = [row[key] for row in rows if row["task"] == task and key in row]
-    return f"{np.mean(values):.3f} ({np.std(values, ddof=1):.3f})" if len(values) > 1 else "–"
-
-
-def pulsar_table(results: list[Row]) -> str:
-    """Precision, recall and F1 of 5-NN on HTRU2."""
-    pulsars = [row for row in results if row["data"] == "HTRU2"]
-    lines = []
-    for method, by in dict.fromkeys((row["method"], row["parameters_by"]) for row in pulsars):
-        group = [row for row in pulsars if (row["method"], row["parameters_by"]) == (method, by)]
-        for task in dict.fromkeys(row["task"] for row in group if row["task"].startswith("5-NN")):
-            lines.append([method, by, task, *(_mean(group, task, key) for key in ("precision", "recall", "f1"))])
-    return markdown("method|parameters|classifier|precision|recall|F1", lines)
-
-
-def pairs(results: list[Row]) -> list[Row]:
-    """RKHS less another method on the same splits, parameters selected.
-
-    The standard error is Nadeau and Bengio's, √((1/J + n_test/n_train) var), because the training parts of J splits overlap.
-    """
-    rows = []
-    ratio = classification.labelled.TEST_PART / (1 - classification.labelled.TEST_PART)
-    by = {(r["data"], r["method"], r["task"], r["seed"]): r for r in results if r["parameters_by"] == "selection"}
-    for data, task in dict.fromkeys((key[0], key[2]) for key in by):
-        for other in ("SDP", "DM"):
-            seeds = sorted({key[3] for key in by if key[0] == data})
-            found = [(by[data, "RKHS", task, seed], by[data, other, task, seed]) for seed in seeds]
-            difference = np.array([ours["accuracy"] - theirs["accuracy"] for ours, theirs in found])
-            rows.append(
-                {
-                    "data": data,
-                    "task": task,
-                    "other": other,
-                    "mean": difference.mean(),
-                    "deviation": difference.std(ddof=1),
-                    "standard_error": math.sqrt((1 / len(seeds) + ratio) * difference.var(ddof=1)),
-                    "won": int((difference > 0).sum()),
-                    "tied": int((difference == 0).sum()),
-                    "lost": int((difference < 0).sum()),
-                }
-            )
-    return rows
-
-
-def pair_table(rows: list[Row]) -> str:
-    lines = []
-    for row in rows:
-        counts = ", ".join(str(row[key]) for key in ("won", "tied", "lost"))
-        numbers = [f"{row['mean']:+.3f}", f"{row['standard_error']:.3f}", counts]
-        lines.append([row["data"], row["task"], row["other"], *numbers])
-    return markdown("data|classifier|RKHS less|difference|standard error|won, tied, lost", lines)
-
-
-def default_table(summary: list[Row]) -> str:
-    """The current defaults, one change at a time, the best five on the development sets, and the recommendation."""
-    keys = ("regularization", "relative", "nu", "length_scale")
-    by = {(defaults.Choice(*(row[key] for key in keys)), row["development"]): row for row in summary}
-    ranked = sorted(
-        (choice for choice, development in by if development), key=lambda c: -np.nan_to_num(by[c, True]["mean_accuracy"])
-    )
-    marks = {defaults.CURRENT: " (current)", defaults.RECOMMENDED: " (recommended)"}
-    shown = dict.fromkeys([*marks, *filter(defaults.is_neighbour, ranked), *ranked[:5]])
-    lines = []
-    for choice in sorted((c for c in shown if (c, True) in by), key=lambda c: -by[c, True]["mean_accuracy"]):
-        row, check = by[choice, True], by.get((choice, False))
-        cells = [f"{choice}{marks.get(choice, '')}", f"{row['mean_accuracy']:.3f}", f"{row['largest_loss']:.3f}"]
-        lines.append([*cells, f"{row['one_place']} of {row['solves']}", f"{check['mean_accuracy']:.3f}" if check else "–"])
-    return markdown("choice|mean accuracy|largest loss|rank one|Wine and two moons", lines)
+def condition_table(slopes: list[Row]) -> str:
+    """Points that Theorem 3 (ii) needs before it says anything."""
+    needed = {(row["p"], row["m"]): row["samples_needed"] for row in slopes if "samples_needed" in row}
+    return markdown("p|m|n needed", ([str(p), str(m), str(n)] for (p, m), n in needed.items()))
 
 
 def status_table(parts: dict[str, list[Row]]) -> str:
@@ -208,20 +144,26 @@ def status_table(parts: dict[str, list[Row]]) -> str:
         gaps = [row["relative_gap"] for row in solves if row["status"] != "singular"]
         others = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()) if status != "optimal")
         proved = sum(row.get("grade") == "proved" for row in solves)
-        lines.append([name, str(len(solves)), str(counts["optimal"]), str(proved), others or "–", f"{max(gaps):.1e}"])
-    return markdown("part|solves|optimal|proved|others|largest relative gap", lines)
+        short = [row["lambda"] for row in solves if row["status"] not in ("optimal", "singular")]
+        numbers = [str(len(solves)), str(counts["optimal"]), str(proved), others or "–"]
+        lines.append([name, *numbers, f"{max(short):.1e}" if short else "–", f"{max(gaps):.1e}"])
+    return markdown("part|solves|optimal|proved|others|largest λ of max_iter|largest relative gap", lines)
 
 
 # Files with one row per solve.
 SOLVES = ("violation", "regularization_path", "thresholds", "spectrum", "defaults", "classification_solves")
 TABLES: dict[str, Callable[[dict[str, list[Row]]], str]] = {
     "Exponents of the constraint violation": lambda r: slope_table(r["violation_slopes"]),
+    "Where the violation is": lambda r: boundary_table(r["violation"]),
+    "Violation and trace against λ": lambda r: weight_table(r["violation"]),
+    "What the theorem needs": lambda r: condition_table(r["violation_slopes"]),
     "The path in λ": lambda r: path_table(r["regularization_path"]),
     "The λ of the theory": lambda r: threshold_table(r["thresholds"]),
-    "Test accuracy": lambda r: accuracy_table(r["classification"]),
-    "Raw features": lambda r: raw_table(r["classification"]),
-    "Pulsars": lambda r: pulsar_table(r["classification"]),
-    "Paired differences": lambda r: pair_table(r["classification_pairs"]),
-    "Defaults": lambda r: default_table(r["defaults_summary"]),
+    "Test accuracy": lambda r: scores.accuracy_table(r["classification"]),
+    "Raw features": lambda r: scores.raw_table(r["classification"]),
+    "Pulsars": lambda r: scores.pulsar_table(r["classification"]),
+    "Paired differences": lambda r: scores.pair_table(r["classification_pairs"]),
+    "Defaults": lambda r: scores.default_table(r["defaults_summary"]),
+    "Defaults, by data set": lambda r: scores.default_data_table(r["defaults"]),
     "How the solves ended": lambda r: status_table({name: r[name] for name in SOLVES}),
 }

@@ -32,7 +32,7 @@ INNER = 0.8
 # Beyond this radius a point of the cover was moved to the sphere; the others are centres of equal cells.
 _SPHERE = 1 - 1e-12
 # Smaller samples are left out of the fits: they do not resolve the length scale.
-_LEAST_N = 50
+LEAST_N = 50
 _LEAST_SIZES = 3
 DELTA = 0.05
 
@@ -134,7 +134,7 @@ def slopes(rows: list[Row], quick: bool) -> list[Row]:
 
 
 def _slopes(setting: Setting, rows: list[Row]) -> Row:
-    solved = [row for row in rows if row["status"] != "singular" and row["n"] >= _LEAST_N]
+    solved = [row for row in rows if row["status"] != "singular" and row["n"] >= LEAST_N]
     singular = [row["n"] for row in rows if row["status"] == "singular"]
     p, s = setting.p, setting.nu + setting.p / 2
     result: dict[str, Any] = {
