@@ -39,6 +39,7 @@ reproduce: $(VENV)/.installed-plot
 benchmarks: $(VENV)/.installed-benchmarks
 	$(PY) benchmarks/solvers.py --output benchmarks/results
 	$(PY) benchmarks/consistency.py --output benchmarks/results
+	$(PY) benchmarks/quality.py --output benchmarks/results
 
 clean:
 	rm -rf $(VENV) demo_output reproduction build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
