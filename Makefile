@@ -40,6 +40,7 @@ reproduce: $(VENV)/.installed-plot
 benchmarks: $(VENV)/.installed-benchmarks
 	$(PY) benchmarks/solvers.py --output benchmarks/results
 	$(PY) benchmarks/consistency.py --output benchmarks/results
+	$(PY) benchmarks/quality.py --output benchmarks/results
 
 # Warnings are errors, all of which are shown.
 docs: $(VENV)/.installed-docs

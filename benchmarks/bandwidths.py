@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from quality_data import standardize, with_outliers
 from sklearn import datasets
 from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
@@ -33,13 +34,13 @@ FIELDS = ["data", "n", "outliers", "rule", "bandwidth", "rank", "status", "nmi",
 def data_sets(rng: np.random.Generator) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     for name in ("wine", "iris", "breast_cancer"):
         X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
-        yield name, _standardize(X), y
+        yield name, standardize(X), y
     X, y = datasets.load_digits(return_X_y=True)
     few = y < 4
     yield "digits 0-3", X[few] / 16, y[few]
     yield "digits", X / 16, y
     X, y = datasets.make_blobs(400, n_features=10, centers=4, cluster_std=2.0, random_state=0)
-    yield "blobs", _standardize(X), y
+    yield "blobs", standardize(X), y
     yield "two moons", *two_moons(random_state=0)
     try:
         X, y = load_htru2()
@@ -48,18 +49,7 @@ def data_sets(rng: np.random.Generator) -> Iterator[tuple[str, np.ndarray, np.nd
         return
     pulsars, others = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
     rows = np.concatenate([rng.choice(pulsars, 500, replace=False), rng.choice(others, 500, replace=False)])
-    yield "HTRU2 (1000 rows)", _standardize(X[rows]), y[rows]
-
-
-def _standardize(X: np.ndarray) -> np.ndarray:
-    return (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
-
-
-def with_outliers(X: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    low, high = X.min(axis=0), X.max(axis=0)
-    middle, half = (low + high) / 2, (high - low) / 2
-    extra = rng.uniform(middle - 3 * half, middle + 3 * half, (round(share * len(X)), X.shape[1]))
-    return np.vstack([X, extra])
+    yield "HTRU2 (1000 rows)", standardize(X[rows]), y[rows]
 
 
 def measure(X: np.ndarray, y: np.ndarray, rule: str, share: float, rng: np.random.Generator) -> dict[str, object]:

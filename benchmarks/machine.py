@@ -9,8 +9,8 @@ from pathlib import Path
 
 import threadpoolctl
 
-PACKAGES = ("elliptope", "numpy", "scipy", "scikit-learn", "pymanopt", "cvxpy", "scs", "clarabel")
-_THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
+PACKAGES = ("elliptope", "numpy", "scipy", "scikit-learn", "pymanopt", "cvxpy", "scs", "clarabel", "umap-learn")
+_THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 def limit_threads(threads: int) -> None:

@@ -62,6 +62,7 @@ sphinx_gallery_conf = {
         ]
     ),
     "abort_on_example_error": True,
+    "capture_repr": (),
     "show_memory": False,
     "show_signature": False,
     "write_computation_times": False,

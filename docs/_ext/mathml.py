@@ -14,10 +14,12 @@ from sphinx.util import logging
 logger = logging.getLogger(__name__)
 # Sizes of parentheses, which MathML chooses by itself.
 SIZES = re.compile(r"\\[bB]ig+[lr]?(?![a-zA-Z])")
+# Subscripts of letters with a bar, which would be written below instead of beside.
+BARS = re.compile(r"(\\bar\s*(?:\w|\\\w+))(?=_)")
 
 
 def _translate(node: nodes.Element, as_block: bool) -> str:
-    tex = SIZES.sub("", node.astext())
+    tex = BARS.sub(r"{\1}", SIZES.sub("", node.astext()))
     if as_block and "\\\\" in tex and "\\begin{" not in tex:
         tex = f"\\begin{{aligned}}{tex}\\end{{aligned}}"
     try:

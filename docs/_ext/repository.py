@@ -46,7 +46,7 @@ def relink(app: Sphinx, docname: str, source: list[str]) -> None:
         file = os.path.normpath(PurePosixPath(origin).parent / target)
         if file in pages:
             here = pages[file]
-        elif file.startswith("docs/"):
+        elif file.startswith("docs/") and (ROOT / file).exists():
             here = file.removeprefix("docs/")
         elif PurePosixPath(file).suffix in PICTURES:
             here = str(PurePosixPath(page).parent / PurePosixPath(file).name)
