@@ -65,6 +65,7 @@ def main(argv: list[str] | None = None) -> None:
             rows[name, method] = new
             print(f"{name}, {method}: {len(new)} runs, NMI {np.mean([row['nmi'] for row in new]):.2f}", flush=True)
             write(path, rows)
+    write(path, rows)
     quality_report.write(options.output, [row for found in read(path).values() for row in found])
 
 

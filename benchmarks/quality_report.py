@@ -55,8 +55,8 @@ def write(folder: Path, rows: list[Row]) -> None:
         f"**Seeds.** {_seeds(evaluated)} A cell is the mean ± standard deviation over them.",
         "\n".join(f"- {line}" for line in machine.describe()),
         "## All data sets together",
-        "Means over the data sets; ± is the standard deviation, over the seeds, of that mean.",
-        _details(evaluated),
+        f"Means over the data sets that every method has run on: {', '.join(_complete(evaluated))}.",
+        _details([row for row in evaluated if row["data"] in _complete(evaluated)]),
         "## NMI by data set, tuned",
         by_data(evaluated, "tuned"),
         "## NMI by data set, defaults",
@@ -76,6 +76,12 @@ def _seeds(rows: list[Row]) -> str:
     for method in _distinct(rows, "method"):
         counts.setdefault(len(_distinct((row for row in rows if row["method"] == method), "seed")), []).append(method)
     return " ".join(f"{count} for {'; '.join(methods)}." for count, methods in counts.items())
+
+
+def _complete(rows: list[Row]) -> list[str]:
+    """Data sets that every method has run on: means over others could not be compared."""
+    methods = set(_distinct(rows, "method"))
+    return [name for name in _distinct(rows, "data") if {r["method"] for r in rows if r["data"] == name} == methods]
 
 
 def by_data(rows: list[Row], setting: str) -> str:
@@ -173,6 +179,8 @@ def _figure(folder: Path, rows: list[Row]) -> None:
 
 
 def _curve(panel: Any, method: str, rows: list[Row]) -> None:
+    if not rows:
+        return
     setting = max(row["setting"] for row in rows)  # "tuned" where there is one
     shares = sorted({row["outliers"] for row in rows})
     means = [np.mean([r["nmi"] for r in rows if r["setting"] == setting and r["outliers"] == share]) for share in shares]
