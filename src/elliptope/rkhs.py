@@ -172,8 +172,8 @@ class RKHSEmbedding(CertifiedEmbedding):
             print(f"{self.status_}: {solution.message}")
         if self.status_ != "optimal":
             warnings.warn(
-                f"RKHSEmbedding ended with status {self.status_!r}: {solution.message}. A larger `regularization` or "
-                "`length_scale` makes the problem better conditioned.",
+                f"RKHSEmbedding ended with status {self.status_!r}: {solution.message}. With a larger `regularization` the "
+                "problem is better conditioned, and rounding, which grows like its inverse, leaves less unproved.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
