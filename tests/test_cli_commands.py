@@ -1,12 +1,9 @@
 """Commands give what the same steps give in Python, whatever the files look like."""
 
 import csv
-import re
-import shlex
 import sys
 import types
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -483,17 +480,3 @@ class TestInfo:
 
     def test_version(self, cli):
         assert cli("--version").out.startswith(b"elliptope ")
-
-
-def test_the_commands_in_the_readme_run(cli, tmp_path, monkeypatch):
-    """As they stand, one after the other."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "elliptope.report", types.SimpleNamespace(write_report=lambda *args, **options: None))
-    write_csv("wine.csv", wine_rows())
-    write_csv("new.csv", wine_rows()[:20])
-    text = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
-    commands = re.search(r"```sh\n(elliptope.*?)```", text, re.DOTALL).group(1).splitlines()
-    assert len(commands) >= 7
-    for command in commands:
-        outcome = cli(*shlex.split(command)[1:])
-        assert outcome.code == 0, (command, outcome.err)
