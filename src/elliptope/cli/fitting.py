@@ -61,8 +61,8 @@ def fit(args: argparse.Namespace, data: Data, console: Console) -> Model:
     except MemoryError:
         n = len(X)
         raise CommandError(
-            f"{data.source}: not enough memory: the kernel of {n} rows alone takes {8 * n * n / 2**30:.3g} GiB; fit a part of "
-            "the rows, and embed the others with `transform`"
+            f"{data.source}: not enough memory: the kernel of {n} rows alone takes {8 * n * n / 2**30:.3g} GiB; fit a part "
+            "of the rows, and embed the others with `transform`"
         ) from None
     if getattr(est, "status_", "") == "interrupted":
         raise KeyboardInterrupt
