@@ -442,7 +442,11 @@ class TestTrouble:
         ("error", "code", "message"),
         [
             (KeyboardInterrupt(), 130, "interrupted"),
-            (MemoryError("Unable to allocate 3 TiB"), 1, "not enough memory. Unable to allocate 3 TiB"),
+            (
+                MemoryError("Unable to allocate 3 TiB"),
+                1,
+                "t.csv: not enough memory: the kernel of 30 rows alone takes 6.71e-06 GiB",
+            ),
             (TypeError("two\nlines"), 1, "unexpected TypeError: two lines (run again with --debug, and report it)"),
             (SystemExit(143), 143, None),
         ],

@@ -39,6 +39,7 @@ exit codes:
   3    done and written, but not certified as optimal, or not confirmed
   130  interrupted (Ctrl-C): an unfinished result is not written
   141  the reader of standard output went away
+  143  terminated from outside
 """
 
 

@@ -55,8 +55,15 @@ def fit(args: argparse.Namespace, data: Data, console: Console) -> Model:
     """Fit the estimator that the options describe. Ctrl-C ends it: an unfinished fit is not kept."""
     est = estimator_of(args)
     X, standardizer = scale(args, data, console)
-    with console.watching(est):
-        est.fit(X, sample_weight=data.weight)
+    try:
+        with console.watching(est):
+            est.fit(X, sample_weight=data.weight)
+    except MemoryError:
+        n = len(X)
+        raise CommandError(
+            f"{data.source}: not enough memory: the kernel of {n} rows alone takes {8 * n * n / 2**30:.3g} GiB; fit a part "
+            "of the rows, and embed the others with `transform`"
+        ) from None
     if getattr(est, "status_", "") == "interrupted":
         raise KeyboardInterrupt
     if data.names is not None:
