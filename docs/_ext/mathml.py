@@ -19,7 +19,7 @@ BARS = re.compile(r"(\\bar\s*(?:\w|\\\w+))(?=_)")
 
 
 def _translate(node: nodes.Element, as_block: bool) -> str:
-    tex = BARS.sub(r"{\1}", SIZES.sub("", node.astext()))
+    tex = BARS.sub(r"\1{}", SIZES.sub("", node.astext()))
     if as_block and "\\\\" in tex and "\\begin{" not in tex:
         tex = f"\\begin{{aligned}}{tex}\\end{{aligned}}"
     try:
