@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.npyio import NpzFile
 
+from ._atomic import atomic_write
 from .kernels import Array
 
 _FORMAT = "elliptope checkpoint 1"
@@ -75,15 +76,8 @@ class Checkpoint:
         header = {"format": _FORMAT, "fingerprint": self.fingerprint, "facts": [e.facts for e in entries]}
         contents: dict[str, Any] = {_HEADER: np.array(json.dumps(header))}
         contents.update({f"{i}_{name}": array for i, e in enumerate(entries) for name, array in e.arrays.items()})
-        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        try:
-            with temporary.open("wb") as file:
-                np.savez(file, **contents)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, self.path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with atomic_write(self.path, overwrite=True) as file:
+            np.savez(file, **contents)
 
     def _load(self) -> tuple[dict[str, str], list[Entry]]:
         archive = np.load(self.path, allow_pickle=False)
