@@ -27,7 +27,12 @@ def environment(**more):
 
 def start(*argv, **options):
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-    return subprocess.Popen([*COMMAND, *map(str, argv)], env=environment(), **streams)
+    # Whoever runs the tests in the background has SIGINT ignored, and so would all processes that they start.
+    return subprocess.Popen([*COMMAND, *map(str, argv)], env=environment(), preexec_fn=heed_interrupts, **streams)
+
+
+def heed_interrupts():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.fixture
