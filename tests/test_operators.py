@@ -145,7 +145,7 @@ class TestContract:
     def test_shape(self, case):
         assert case.operator.n == N
         assert case.operator.shape == (N, N)
-        assert case.operator.error_bound == 0.0
+        assert case.operator.error_bounds == (0.0, 0.0)
 
     @pytest.mark.parametrize("r", [1, 4])
     def test_products(self, case, r):

@@ -57,9 +57,12 @@ class Operator(ABC):
         return None
 
     @property
-    def error_bound(self) -> float:
-        r"""Bound on :math:`|\operatorname{Tr}((J - J_{exact}) Z)|` over the elliptope; 0 when J is exact up to rounding."""
-        return 0.0
+    def error_bounds(self) -> tuple[float, float]:
+        r"""(below, above) with :math:`-\text{below} \le \operatorname{Tr}((J_{exact} - J) Z) \le \text{above}` on the elliptope.
+
+        (0, 0) when J is exact up to rounding.
+        """
+        return 0.0, 0.0
 
     @property
     def can_factor(self) -> bool:
@@ -169,11 +172,15 @@ class KernelOperator(ScaledOperator):
     def __init__(self, n: int, sample_weight: Array | None = None) -> None:
         self.n = n
         self.w = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        self.m = self.hollow_kernel_matmat(self.w[:, None])[:, 0] + self.kernel_diagonal() * self.w
+        self.m = self.degrees()
         if not (self.m > 0).all():
             raise ValueError(f"`kernel` must have positive row sums, got a minimum of {self.m.min():.6g}.")
         self.M = float(self.w @ self.m)
         self.set_row_scale(np.ones(n))
+
+    def degrees(self) -> Array:
+        """m = K w, shape (n,)."""
+        return self.hollow_kernel_matmat(self.w[:, None])[:, 0] + self.kernel_diagonal() * self.w
 
     def set_row_scale(self, t: Array) -> None:
         """Scale rows and columns of Abar by ``t``."""

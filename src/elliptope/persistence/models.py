@@ -80,6 +80,8 @@ _CERTIFICATE = OneOf(
             "gain": Number(),
             "weights": Choice(("slack", "multiplicative", "additive", "own")),
             "null_space": Optional(_NULL_SPACE),
+            "error_below": Number(),
+            "error_above": Number(),
         }
     }
 )

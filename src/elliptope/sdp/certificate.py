@@ -73,6 +73,9 @@ class Certificate:
     null_space : NullSpace or None
         Nullity of L to working precision, its next eigenvalue and whether B* is the only optimum, when a factorisation made
         them known.
+    error_below, error_above : float
+        What the operator may be off by where it stands for a costlier one: the optimum of the exact problem lies in
+        ``exact_interval``. Zero where J is exact up to rounding. All else is about the operator as it is.
     """
 
     objective: float
@@ -85,21 +88,40 @@ class Certificate:
     gain: float
     weights: str
     null_space: NullSpace | None = None
+    error_below: float = 0.0
+    error_above: float = 0.0
 
     @property
     def relative_gap(self) -> float:
         """(upper_bound - objective) / (objective - Tr J); invariant when a diagonal is added to J."""
+        return self._relative(self.gap)
+
+    @property
+    def exact_interval(self) -> tuple[float, float]:
+        """Where the optimum of the exact problem lies, by the same grade."""
+        return self.objective - self.error_below, self.upper_bound + self.error_above
+
+    @property
+    def exact_relative_gap(self) -> float:
+        """The width of ``exact_interval`` relative to the gain."""
+        return self._relative(self.gap + self.error_below + self.error_above)
+
+    def _relative(self, gap: float) -> float:
         if self.gain > 0:
-            return self.gap / self.gain
-        return math.inf if self.gap > 0 else 0.0
+            return gap / self.gain
+        return math.inf if gap > 0 else 0.0
 
     def __repr__(self) -> str:
         grade = self.grade
         if grade == "probabilistic":
             grade += f" (wrong with probability ≤ {self.failure_probability:.0e})"
+        exact = ""
+        if self.error_below or self.error_above:
+            low, high = self.exact_interval
+            exact = f"; exact problem: {low:.10g} ≤ optimum ≤ {high:.10g}"
         return (
             f"Certificate({grade}: {self.objective:.10g} ≤ optimum ≤ {self.upper_bound:.10g}, "
-            f"relative_gap={self.relative_gap:.2e}, stationarity={self.stationarity:.1e})"
+            f"relative_gap={self.relative_gap:.2e}, stationarity={self.stationarity:.1e}{exact})"
         )
 
 
@@ -126,7 +148,7 @@ def certify(
     ``"proof"`` pays for as many factorisations as a proof takes. ``"lanczos"`` spares the factorisations and makes a
     probabilistic bound of the Ritz values, as is always done where no factorisation is possible.
     """
-    metrics, error = dual_metrics(iterate), problem.operator.error_bound
+    metrics, errors = dual_metrics(iterate), problem.operator.error_bounds
     provable = problem.operator.can_factor and effort != "lanczos"
     name, metric = next(iter(metrics.items()))
     if provable:
@@ -153,15 +175,15 @@ def certify(
                 return certificate, escape
             shift = max(_ESCALATION * shift, UNIT)
     if provable and effort == "estimate":
-        return _bound(iterate, name, metric, max(0.0, -ritz.lower), "estimate", math.nan, error), escape
+        return _bound(iterate, name, metric, max(0.0, -ritz.lower), "estimate", math.nan, errors), escape
     shift, probability = _probable_shift(problem.n, ritz)
-    return _bound(iterate, name, metric, shift, "probabilistic", probability, error), escape
+    return _bound(iterate, name, metric, shift, "probabilistic", probability, errors), escape
 
 
 def no_bound(iterate: Iterate) -> Certificate:
     """The objective, and nothing known above it: for a solve that was stopped before anything could be."""
     name, metric = next(iter(dual_metrics(iterate).items()))
-    return _bound(iterate, name, metric, math.inf, "estimate", math.nan, 0.0)
+    return _bound(iterate, name, metric, math.inf, "estimate", math.nan, (0.0, 0.0))
 
 
 def estimate_bound(problem: Problem, iterate: Iterate, rng: np.random.Generator) -> float:
@@ -178,13 +200,13 @@ def _bound(
     s: float,
     grade: str,
     probability: float,
-    error_bound: float,
+    errors: tuple[float, float],
     null: NullSpace | None = None,
 ) -> Certificate:
-    """p⋆ ≤ Σy + sm, with the rounding of the sums on the safe side, and what J itself may be wrong by."""
+    """p⋆ ≤ Σy + sm, with the rounding of the sums on the safe side; and what J itself may be wrong by."""
     n, weight = len(iterate.slack), metric.total(iterate.objective)
     core, offset = float(np.abs(iterate.slack).sum()), float(np.abs(iterate.offset).sum())
-    gap = s * weight + 2 * n * UNIT * (core + (s * weight if s < math.inf else 0.0)) + error_bound
+    gap = s * weight + 2 * n * UNIT * (core + (s * weight if s < math.inf else 0.0))
     gain = iterate.gain
     if not iterate.pull.any():  # J is diagonal
         gain = offset or weight
@@ -199,6 +221,8 @@ def _bound(
         gain=gain,
         weights=name,
         null_space=null,
+        error_below=errors[0],
+        error_above=errors[1],
     )
 
 
@@ -210,7 +234,7 @@ def _prove(problem: Problem, iterate: Iterate, name: str, metric: Metric, shift:
         # The null space is read off L in a natural metric (or L = 0), at an H that has converged.
         readable = (name in NATURAL or not iterate.pull.any()) and max(iterate.defect, factor.added) <= _READABLE
         null = null_space(factor, iterate, metric) if readable else None
-    return _bound(iterate, name, metric, factor.shift, "proved", 0.0, problem.operator.error_bound, null)
+    return _bound(iterate, name, metric, factor.shift, "proved", 0.0, problem.operator.error_bounds, null)
 
 
 def _whitened_lanczos(problem: Problem, iterate: Iterate, metric: Metric, rng: np.random.Generator, steps: int) -> Ritz:
