@@ -26,7 +26,7 @@ import math
 import numpy as np
 
 from .base import Array
-from .tiles import SIDES, Fill, TileErrors, Tiles, pad_rows
+from .tiles import Fill, TileErrors, Tiles, pad_rows, roundings
 
 # exp of NumPy is good to 2.52 ulp in float32 with AVX-512, and better elsewhere.
 _EXP_ULPS = 4
@@ -47,21 +47,18 @@ def gamma(k: float, dtype: type[np.floating]) -> float:
 
 
 def gaussian_errors(Z: Array, dtype: type[np.floating]) -> TileErrors:
-    """The errors of :class:`GaussianTiles`; those of entries are infinite where the bound would say nothing.
-
-    A product has one rounding of V, a sum over a tile in ``dtype``, and the sum over tiles in float64.
-    """
+    """The errors of :class:`GaussianTiles`; those of entries are infinite where the bound would say nothing."""
     n, p = Z.shape
     u = float(np.finfo(dtype).eps) / 2
-    roundings = p + 6 if dtype is np.float32 else 2 * p + 12
+    k = p + 6 if dtype is np.float32 else 2 * p + 12
     with np.errstate(over="ignore", invalid="ignore"):
-        exponent = gamma(roundings, dtype) * np.einsum("ij,ij->i", Z, Z)  # (n,)
+        exponent = gamma(k, dtype) * np.einsum("ij,ij->i", Z, Z)  # (n,)
     worst = 2 * float(exponent.max())
     entry = np.full(n, np.inf)
     if worst <= 1:  # and is a number
         entry = np.exp(worst) * (exponent + (_EXP_ULPS + 0.5) * u)
-    additions = 3 * (n // min(SIDES) + 1)
-    return TileErrors(entry, gamma(max(SIDES) + 2, dtype) + gamma(additions, np.float64))
+    within, across = roundings(n)
+    return TileErrors(entry, gamma(within, dtype) + gamma(across, np.float64))
 
 
 class GaussianTiles(Tiles):

@@ -22,6 +22,8 @@ from .tiles import BlockTiles, Tiles
 _DOUBLE_ERROR = 1e-9
 # The same in float32: up to here the bound is worth having, and early steps of a solve do not suffer.
 _SINGLE_ERROR = 1e-2
+# Bound on the rounding of products in float64 that is taken for all operators.
+_DOUBLE_PRODUCT = 1e-13
 # Over bounds that are of first order in errors below 1e-2, and for their own rounding.
 _MARGIN = 1.1
 # Roundings in float64 of what is done row by row: scales, offset, sums of a few terms.
@@ -103,6 +105,16 @@ class TiledOperator(KernelOperator):
     def single(self) -> Operator | None:
         tiles = single_tiles(self._tiles)
         return None if tiles is None else SingleTiledOperator(tiles, self._s, self._Q, self._diagonal_of_K)
+
+    @property
+    def product_error(self) -> float:
+        """The rounding of a product; in float32 too large for tests that take many of them, which then find out nothing."""
+        return max(self._tiles.errors.product, _DOUBLE_PRODUCT)
+
+    @property
+    def block_width(self) -> int:
+        """Distances and exponentials are most of the cost, however many columns there are."""
+        return 8
 
     @property
     def error_bounds(self) -> tuple[float, float]:

@@ -95,7 +95,7 @@ class Tiles(ABC):
             self._add_block(V, G, _block(a, width, count), _block(b, width, count))
 
         run_in_order(tournament(-(-count // width)), multiply, self.n_jobs)
-        return np.asfortranarray(G.reshape(-1, r)[: self.n] * scale)
+        return np.asfortranarray(G.reshape(count * side, r)[: self.n] * scale)
 
     def _scaled(self, V: Array) -> tuple[Array, Array]:
         """V with columns scaled by powers of two to the range of single precision, and the scales; (n, r) and (r,)."""
@@ -148,6 +148,11 @@ class BlockTiles(Tiles):
 def tile_side(inner: int) -> int:
     """The largest side at which both products of a tile count as small; where there is none, the largest of all."""
     return next((side for side in SIDES if side**2 * inner <= _SMALL_PRODUCT), SIDES[0])
+
+
+def roundings(n: int) -> tuple[int, int]:
+    """Of V and in the sum over a tile, in the precision of the tiles; and in the sums over tiles, in float64: at most."""
+    return max(SIDES) + 2, 3 * (n // min(SIDES) + 1)
 
 
 def pad_rows(X: Array) -> Array:
