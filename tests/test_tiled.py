@@ -259,6 +259,15 @@ class TestErrorBounds:
         near = found > 0.1
         assert error[near].max() > 100 * np.finfo(dtype).eps  # the error is there
 
+    def test_entries_near_one(self):
+        """Where exponents are so small that the rounding of the exponential is all there is."""
+        X = points(60, 3)
+        made = GaussianTiles(gaussian_coordinates(X, 1e4), np.float32, 1)
+        found, expected = made.hollow_matmat(np.eye(60)), hollow(exact_kernel(X, 1e4))
+        error = abs(found - expected)
+        assert 0 < error.max()
+        assert (error <= (made.errors.entry[:, None] + made.errors.entry) * found).all()
+
     def test_products(self):
         X, V = points(600, 2), np.random.default_rng(0).uniform(0, 1, (600, 3))
         # Entries are all but 1: long sums in one direction.
@@ -294,6 +303,27 @@ class TestErrorBounds:
         for H in (random_factor(n, 1, rng), random_factor(n, 3, rng), np.ones((n, 1))):
             objective = (H * (operator @ H)).sum()
             assert -below <= (long(H) * (exact @ H)).sum() - objective <= above
+
+    def test_degrees(self):
+        X, w = points(60, 3) + np.repeat([[30.0], [-30.0]], 30, axis=0), np.linspace(1, 2, 60)
+        operator, m = TiledOperator(Gaussian(1.0), X, w), (exact_kernel(X, 1.0) * w).sum(axis=1)
+        error = abs(operator.m - m) / m
+        assert (error <= operator._degree_error).all()
+        assert error.max() > 10 * np.finfo(float).eps
+
+    @pytest.mark.parametrize("sign", [-1, 1])
+    @pytest.mark.parametrize(("sigma", "spike"), [(1e3, 1.0), (0.1, 1e3)], ids=["deflation", "kernel"])
+    def test_what_errors_of_degrees_cost(self, sigma, spike, sign):
+        """Degrees and their total made wrong on purpose, in the directions in which each term of the bound is needed."""
+        X, t, mu = points(60, 3), np.ones(60), 1e-6
+        t[0] = spike
+        operator, K = TiledOperator(Gaussian(sigma), X), exact_kernel(X, sigma)
+        m = K.sum(axis=1)
+        operator._degree_error = np.full(60, mu)
+        operator.m, operator.M = (m * (1 + sign * mu)).astype(float), float(m.sum() * (1 - sign * mu))
+        operator.set_row_scale(t)
+        difference = abs((exact_cost(K, np.ones(60), t) - operator @ np.eye(60)).sum())  # Z = 11ᵀ
+        assert 0.5 * operator.error_bounds[0] < difference <= operator.error_bounds[0]
 
     @pytest.mark.parametrize(("dtype", "most"), [("float32", 1e-3), ("float64", 1e-11)])
     def test_is_small_enough_to_be_of_use(self, dtype, most):
@@ -333,7 +363,7 @@ class TestPrecision:
         np.testing.assert_array_equal(single.offset(), operator.offset())
         assert single.single() is None
 
-    @pytest.mark.parametrize("far", [1e4, 1e9, 1e160])
+    @pytest.mark.parametrize("far", [1e2, 1e4, 1e9, 1e160])
     def test_far_outliers(self, far):
         """Where the expansion of a square would lose everything, and beyond."""
         X = points(60, 3)
