@@ -45,7 +45,7 @@ class ConstantDiagonal:
         return np.ones(operator.n)
 
     def log_radius(self, attention: Attention) -> Array:
-        return np.zeros(len(attention.X))
+        return np.zeros(attention.X.shape[0])
 
 
 @dataclass(frozen=True)

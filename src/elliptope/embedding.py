@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ._checks import check_choice, check_factor, check_integer
 from ._progress import with_callbacks
 from .diagonals import resolve_diagonal
 from .kernels import Array
-from .operators import DenseOperator
+from .operators import KernelOperator, SparseOperator
 from .sdp import METHODS, Solution
 
 # 1 - m²/(k M) below this leaves fewer digits of the embedding than its extension must agree with.
@@ -39,7 +40,10 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
     n_components : int or None
         Columns of the embedding. None: the rank of the optimum. An int keeps the leading ones; columns beyond the rank
         are zero.
-    kernel : {"gaussian", "laplacian", "matern", "precomputed"}, Kernel or callable
+    kernel : {"gaussian", "laplacian", "matern", "neighbors", "precomputed"}, Kernel, Neighbors or callable
+        ``"neighbors"``: every point has its own scale, the distance to its ``n_neighbors``-th nearest point, and sees only
+        its surroundings; see :mod:`elliptope.neighbors`. The way to large data and to clusters. ``fit`` also takes a sparse
+        graph of distances, such as ``KNeighborsTransformer`` makes, and ``transform`` then rows of the same kind.
         ``"precomputed"``: ``fit`` takes the kernel matrix, ``transform`` the cross-kernel block. A callable
         ``k(X, Y) -> (n, m)`` must be symmetric, non-negative and psd. A :class:`~elliptope.kernels.Kernel` carries its own
         bandwidth.
@@ -53,7 +57,8 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
     normalize : {None, "unit"}
         ``"unit"``: rows, after truncation to ``n_components``, are projected to the unit sphere.
     n_neighbors : int
-        For neighbour kernels; has no effect on the other kernels, nor on the bandwidth rules.
+        For ``kernel="neighbors"``, at least 2, a point counting itself; has no effect on the other kernels, nor on the
+        bandwidth rules.
     operator : {"auto", "dense"}
         How the kernel is stored.
     solver : {"auto", "power"}
@@ -136,10 +141,18 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         does not depend on it.
         """
         self._check_parameters()
-        X, kernel, J = self._prepare(X, sample_weight)
-        start = None if start is None else check_factor("start", start, len(X))[self._support]
-        self._diagonal = resolve_diagonal(self.diagonal, self._support, len(X), kernel, J)
-        d = self._diagonal.on_sample(X[self._support], J)
+        posed = self._prepare(X, sample_weight)
+        J, n_rows = posed.operator, len(posed.place)
+        if isinstance(J, SparseOperator) and J.n_connected() > 1:
+            warnings.warn(
+                f"The graph of neighbours has {J.n_connected()} connected components, so that the eigenvalue 1 of A repeats: "
+                f"they are placed apart, and where there are many their positions may not be unique. A larger `n_neighbors` "
+                f"connects them.",
+                stacklevel=3,
+            )
+        start = None if start is None else check_factor("start", start, n_rows)[self._support]
+        self._diagonal = resolve_diagonal(self.diagonal, self._support, n_rows, posed.kernel, J)
+        d = self._diagonal.on_sample(posed.X[self._support], J)
         J.set_row_scale(J.w * np.sqrt(d))
         solution = self._solve(J, self.solver, start)
         Xi, self.eigenvalues_ = eigenvectors(solution.factor, d, J.w)
@@ -147,12 +160,9 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         constant = float(np.median(J.contrast())) < _SMALL_CONTRAST
         if constant and self.status_ == "optimal":
             self.status_ = "degenerate"
-        self._extension = self._extend(X, kernel, J, Xi)
-        full = Xi
-        if len(self._support) < len(X):
-            full = self._extension.normalized(X, self._diagonal)
-            full[self._support] = Xi
-        self.embedding_ = self._finish(full)
+        self._extension = self._extend(posed, Xi)
+        extend = partial(self._extension.normalized, diagonal=self._diagonal)
+        self.embedding_ = self._finish(posed.all_rows(Xi, extend))
         if self.verbose:
             print(f"{self.status_}: {solution.message}")
         if self.status_ != "optimal":
@@ -181,7 +191,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         check_choice("solver", self.solver, tuple(METHODS))
         check_integer("n_neighbors", self.n_neighbors, 1)
 
-    def _advice(self, solution: Solution, J: DenseOperator, d: Array, constant: bool) -> str:
+    def _advice(self, solution: Solution, J: KernelOperator, d: Array, constant: bool) -> str:
         remedy = ""
         if constant:
             remedy = (

@@ -19,12 +19,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from scipy import sparse
 from scipy.special import logsumexp
 
 from .kernels import Array, Kernel
+from .neighbors import SparseKernel
 
 # Kernel values held at a time (32 MB).
 _BLOCK_ENTRIES = 2**22
+# Entries that a row of a sparse kernel is reckoned with: its neighbours, those that see it, and the search for both.
+_SPARSE_COLUMNS = 64
 # Radii are capped so that their squares, the values b(x, x) of the learned kernel, stay finite.
 _MAX_LOG_RADIUS = 0.5 * math.log(np.finfo(float).max) - 1
 
@@ -70,37 +74,58 @@ class Extension:
         values = self.F / np.sqrt(self.m)[:, None]
         c = (self.w * np.sqrt(self.m)) @ self.F / self.M
         log_w, log_self = np.log(self.w), 0.5 * np.log(self.self_similarity)
-        uneven = bool(np.ptp(log_self))
-        for part in row_blocks(len(X), len(self.w), block_entries):
-            P = self.kernel.log_block(X[part], self.X)
-            # By Cauchy and Schwarz no training point is more similar to x_i, in this measure, than x_i itself.
-            nearest = (P - log_self).argmax(axis=1) if uneven else P.argmax(axis=1)
-            P += log_w
-            top = P.max(axis=1)
+        sparse_rows = isinstance(self.kernel, SparseKernel)
+        columns = min(_SPARSE_COLUMNS, len(self.w)) if sparse_rows else len(self.w)
+        look = self._look_sparse if sparse_rows else self._look
+        for part in row_blocks(X.shape[0], columns, block_entries):
+            P, total, top, nearest = look(X[part], log_w, log_self)
             lost = np.flatnonzero(~np.isfinite(top))
             if len(lost):
                 raise ValueError(
                     f"`X` has rows at which the kernel vanishes for every training point, so that they have no extension: "
                     f"rows {_some(lost + part.start)}."
                 )
-            P -= top[:, None]
-            np.exp(P, out=P)
-            total = P.sum(axis=1)
             mean = P @ values
             mean /= total[:, None]
             mean -= c
             yield part, Attention(X[part], mean, top + np.log(total), nearest)
 
+    def _look(self, X: Array, log_w: Array, log_self: Array) -> tuple[Array, Array, Array, Array]:
+        """Weights p_i(x), relative to the largest of a row; their sum, the log of the largest, and the nearest point."""
+        P = self.kernel.log_block(X, self.X)
+        # By Cauchy and Schwarz no training point is more similar to x_i, in this measure, than x_i itself.
+        nearest = (P - log_self).argmax(axis=1) if np.ptp(log_self) else P.argmax(axis=1)
+        P += log_w
+        top = P.max(axis=1)
+        with np.errstate(invalid="ignore"):
+            P -= top[:, None]
+        np.exp(P, out=P)
+        return P, P.sum(axis=1), top, nearest
+
+    def _look_sparse(self, X: Array, log_w: Array, log_self: Array) -> tuple[sparse.csr_array, Array, Array, Array]:
+        """The same for a kernel that is one on its diagonal and mostly zero elsewhere; no row is without an entry."""
+        assert isinstance(self.kernel, SparseKernel)
+        P = self.kernel.log_rows(X)
+        starts, row = P.indptr[:-1], np.repeat(np.arange(P.shape[0]), np.diff(P.indptr))
+        largest = np.maximum.reduceat(P.data, starts)[row]
+        # The first of the largest entries of every row.
+        found = np.flatnonzero(P.data == largest)
+        nearest = P.indices[found[np.unique(row[found], return_index=True)[1]]]
+        P.data += log_w[P.indices]
+        top = np.maximum.reduceat(P.data, starts)
+        P.data = np.exp(P.data - top[row])
+        return P, np.add.reduceat(P.data, starts), top, nearest
+
     def log_mass(self, X: Array) -> Array:
         """log m_e(x), shape (len(X),): the log of the kernel density, up to a constant."""
-        out = np.empty(len(X))
+        out = np.empty(X.shape[0])
         for part, attention in self.blocks(X):
             out[part] = attention.log_mass
         return out
 
     def nystroem(self, X: Array) -> Array:
         r""":math:`\sum_i w_i \bar a_e(x)_i f_i`, shape (len(X), r): the linear (Nyström) extension."""
-        out = np.empty((len(X), self.F.shape[1]))
+        out = np.empty((X.shape[0], self.F.shape[1]))
         for part, attention in self.blocks(X):
             out[part] = attention.mean * np.exp(0.5 * attention.log_mass)[:, None]
         return out
@@ -111,7 +136,7 @@ class Extension:
         The norm runs over all columns of F. Where √d(x) is too large for its square to be finite, the radius is capped
         with a warning that names the rows; the direction stays exact.
         """
-        out = np.empty((len(X), self.F.shape[1]))
+        out = np.empty((X.shape[0], self.F.shape[1]))
         capped: list[Array] = []
         for part, attention in self.blocks(X, block_entries):
             log_radius = diagonal.log_radius(attention)

@@ -4,5 +4,14 @@ from .base import KernelOperator, Operator
 from .dense import DenseOperator, kernel_matrix
 from .matrix import as_operator
 from .regularized import RegularizedOperator
+from .sparse import SparseOperator
 
-__all__ = ["DenseOperator", "KernelOperator", "Operator", "RegularizedOperator", "as_operator", "kernel_matrix"]
+__all__ = [
+    "DenseOperator",
+    "KernelOperator",
+    "Operator",
+    "RegularizedOperator",
+    "SparseOperator",
+    "as_operator",
+    "kernel_matrix",
+]

@@ -12,6 +12,7 @@ form, for which s is the relative gap itself. An operator that has a metric of i
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,9 @@ import numpy as np
 from ..operators.base import Array
 from ..operators.factorization import UNIT
 from ..operators.metric import DiagonalMetric, Metric
-from .lanczos import Ritz, lanczos, spread_error
+from .chebyshev import Tested, chebyshev_test
+from .lanczos import Ritz, lanczos_probe, spread_error
+from .probes import Probe, run_together
 from .problem import Iterate, Problem
 from .uniqueness import NullSpace, null_space
 
@@ -34,8 +37,11 @@ _MAX_ATTEMPTS = 100
 _LANCZOS_STEPS = 200
 _SHORT_STEPS = 50
 _ESTIMATE_STEPS = 15
+# Part of the tolerance that a Chebyshev test aims at, and the part of the spread that it puts beyond the largest Ritz value.
+_TEST_SHIFT = 0.8
+_UPPER_MARGIN = 0.05
 _FAILURE_PROBABILITY = 1e-6
-# Ends of the spectrum that the Lanczos runs of one solve may look at: two ends, three weights, 21 certificates, and some.
+# Ends of the spectrum that the probes of one solve may look at: two ends, three weights, 21 certificates, and some.
 _LANCZOS_RUNS = 150
 # Defect and shift up to which the null space of L can be read off its factorisation.
 _READABLE = 1e-5
@@ -146,7 +152,7 @@ def certify(
     A factorisation is tried first, at a shift that would already meet ``tol``. If it fails, Lanczos tells how negative L
     is. ``effort`` decides how far to go: ``"attempt"`` ends after the first factorisation, ``"estimate"`` at the Ritz value,
     ``"proof"`` pays for as many factorisations as a proof takes. ``"lanczos"`` spares the factorisations and makes a
-    probabilistic bound of the Ritz values, as is always done where no factorisation is possible.
+    probabilistic bound of the Ritz values. Where no factorisation is possible, Chebyshev polynomials make a sharper one.
     """
     metrics, errors = dual_metrics(iterate), problem.operator.error_bounds
     provable = problem.operator.can_factor and effort != "lanczos"
@@ -159,10 +165,11 @@ def certify(
             return certificate, None
         if effort == "attempt":
             return no_bound(iterate), None
-    steps = _LANCZOS_STEPS
+    # Where a proof will follow, Lanczos is asked how much it takes; where none can, whether a test is worth while.
+    steps = _LANCZOS_STEPS if provable else _SHORT_STEPS
     if effort == "lanczos":  # somebody waits
-        metrics, steps = {name: metric}, _SHORT_STEPS
-    found = {name: _whitened_lanczos(problem, iterate, metric, rng, steps) for name, metric in metrics.items()}
+        metrics = {name: metric}
+    found = dict(zip(metrics, _whitened_lanczos(problem, iterate, metrics.values(), rng, steps), strict=True))
     cost = {name: max(0.0, -ritz.lower) * metrics[name].total(iterate.objective) for name, ritz in found.items()}
     name = min(cost, key=cost.__getitem__)
     metric, ritz = metrics[name], found[name]
@@ -176,8 +183,14 @@ def certify(
             shift = max(_ESCALATION * shift, UNIT)
     if provable and effort == "estimate":
         return _bound(iterate, name, metric, max(0.0, -ritz.lower), "estimate", math.nan, errors), escape
-    shift, probability = _probable_shift(problem.n, ritz)
-    return _bound(iterate, name, metric, shift, "probabilistic", probability, errors), escape
+    shift = _probable_shift(problem.n, ritz)
+    target = _TEST_SHIFT * tol * iterate.gain / metric.total(iterate.objective)
+    if effort != "lanczos" and shift > target and (effort == "proof" or -ritz.lower <= target):
+        tested = _chebyshev(problem, iterate, metric, ritz, max(target, -2 * ritz.lower), rng)
+        shift = min(shift, tested.shift)
+        if tested.direction is not None:
+            escape = metric.unwhiten(tested.direction[:, None])[:, 0]
+    return _bound(iterate, name, metric, shift, "probabilistic", _FAILURE_PROBABILITY, errors), escape
 
 
 def no_bound(iterate: Iterate) -> Certificate:
@@ -189,7 +202,7 @@ def no_bound(iterate: Iterate) -> Certificate:
 def estimate_bound(problem: Problem, iterate: Iterate, rng: np.random.Generator) -> float:
     """Where the upper bound would be if a short Lanczos run told the truth; optimistic, for display only."""
     metric = next(iter(dual_metrics(iterate).values()))
-    ritz = _whitened_lanczos(problem, iterate, metric, rng, _ESTIMATE_STEPS)
+    (ritz,) = _whitened_lanczos(problem, iterate, [metric], rng, _ESTIMATE_STEPS)
     return iterate.objective + max(0.0, -ritz.lower) * metric.total(iterate.objective)
 
 
@@ -237,22 +250,42 @@ def _prove(problem: Problem, iterate: Iterate, name: str, metric: Metric, shift:
     return _bound(iterate, name, metric, factor.shift, "proved", 0.0, problem.operator.error_bounds, null)
 
 
-def _whitened_lanczos(problem: Problem, iterate: Iterate, metric: Metric, rng: np.random.Generator, steps: int) -> Ritz:
-    """The ends of the spectrum of E L Eᵀ, which is that of the pencil (L, M)."""
-    slack = iterate.slack[:, None]
-
-    def apply(q: Array) -> Array:
+def _whitened(iterate: Iterate, metric: Metric, probe: Probe) -> Probe:
+    """A probe of E L Eᵀ, whose spectrum is that of the pencil (L, M), as one that asks for products with the core of J."""
+    slack, q = iterate.slack[:, None], next(probe)
+    while True:
         v = metric.unwhiten(q)
-        return metric.whiten_gradient(slack * v - problem.product(v))
+        product = yield v
+        try:
+            q = probe.send(metric.whiten_gradient(slack * v - product))
+        except StopIteration as end:
+            return end.value
 
-    return lanczos(apply, problem.n, steps, rng)
+
+def _whitened_lanczos(
+    problem: Problem, iterate: Iterate, metrics: Iterable[Metric], rng: np.random.Generator, steps: int
+) -> list[Ritz]:
+    """The ends of the spectrum of E L Eᵀ, in each of the metrics."""
+    probes = [_whitened(iterate, metric, lanczos_probe(problem.n, steps, rng)) for metric in metrics]
+    return run_together(problem.product, probes)
 
 
-def _probable_shift(n: int, ritz: Ritz) -> tuple[float, float]:
-    """s ≥ -λmin of the whitened L, and the probability that this is wrong."""
+def _chebyshev(
+    problem: Problem, iterate: Iterate, metric: Metric, ritz: Ritz, target: float, rng: np.random.Generator
+) -> Tested:
+    """Test whether E L Eᵀ has an eigenvalue below -target."""
+    upper = ritz.upper + _UPPER_MARGIN * (ritz.upper - ritz.lower)
+    operator = problem.operator
+    risk = _FAILURE_PROBABILITY / _LANCZOS_RUNS
+    test = chebyshev_test(problem.n, operator.block_width, upper, target, risk, operator.product_error, rng)
+    return run_together(problem.product, [_whitened(iterate, metric, test)])[0]
+
+
+def _probable_shift(n: int, ritz: Ritz) -> float:
+    """s ≥ -λmin of the whitened L, but for the failure probability."""
     # Both ends are under-estimated by at most ε times the true spread; nothing but rounding where the space is exhausted.
     epsilon = n * UNIT if ritz.exhausted else spread_error(n, ritz.steps, _FAILURE_PROBABILITY / _LANCZOS_RUNS)
     if epsilon >= 0.5:
-        return math.inf, _FAILURE_PROBABILITY
+        return math.inf
     error = epsilon * (ritz.upper - ritz.lower) / (1 - 2 * epsilon)
-    return max(0.0, error - ritz.lower), _FAILURE_PROBABILITY
+    return max(0.0, error - ritz.lower)

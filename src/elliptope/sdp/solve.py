@@ -115,7 +115,7 @@ def solve(
     Parameters
     ----------
     cost : (n, n) array, sparse matrix, LinearOperator or Operator
-        Symmetric C, psd or not. Sparse matrices are made dense for the proof up to n = 20 000; beyond that, and for linear
+        Symmetric C, psd or not. Sparse matrices are made dense for the proof up to n = 10 000; beyond that, and for linear
         operators, the certificate is probabilistic.
     diagonal : (n,) array, optional
         d, positive; 1 by default.
