@@ -145,9 +145,9 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         J, n_rows = posed.operator, len(posed.place)
         if isinstance(J, SparseOperator) and J.n_connected() > 1:
             warnings.warn(
-                f"The graph of neighbours has {J.n_connected()} connected components, so that the eigenvalue 1 of A repeats: "
-                f"they are placed apart, and where there are many their positions may not be unique. A larger `n_neighbors` "
-                f"connects them.",
+                f"The graph of neighbours has {J.n_connected()} connected components, so that the eigenvalue 1 of A "
+                f"repeats: they are placed apart, and where there are many their positions may not be unique. A larger "
+                f"`n_neighbors` connects them.",
                 stacklevel=3,
             )
         start = None if start is None else check_factor("start", start, n_rows)[self._support]

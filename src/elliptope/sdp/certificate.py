@@ -12,8 +12,9 @@ form, for which s is the relative gap itself. An operator that has a metric of i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -40,6 +41,9 @@ _ESTIMATE_STEPS = 15
 # Part of the tolerance that a Chebyshev test aims at, and the part of the spread that it puts beyond the largest Ritz value.
 _TEST_SHIFT = 0.8
 _UPPER_MARGIN = 0.05
+_WIDE_MARGIN = 0.2  # after a short run
+# Where Lanczos has already met a negative eigenvalue, a test aims at this multiple of it.
+_NEGATIVE_MARGIN = 2.0
 _FAILURE_PROBABILITY = 1e-6
 # Ends of the spectrum that the probes of one solve may look at: two ends, three weights, 21 certificates, and some.
 _LANCZOS_RUNS = 150
@@ -183,14 +187,61 @@ def certify(
             shift = max(_ESCALATION * shift, UNIT)
     if provable and effort == "estimate":
         return _bound(iterate, name, metric, max(0.0, -ritz.lower), "estimate", math.nan, errors), escape
-    shift = _probable_shift(problem.n, ritz)
-    target = _TEST_SHIFT * tol * iterate.gain / metric.total(iterate.objective)
-    if effort != "lanczos" and shift > target and (effort == "proof" or -ritz.lower <= target):
-        tested = _chebyshev(problem, iterate, metric, ritz, max(target, -2 * ritz.lower), rng)
-        shift = min(shift, tested.shift)
-        if tested.direction is not None:
-            escape = metric.unwhiten(tested.direction[:, None])[:, 0]
-    return _bound(iterate, name, metric, shift, "probabilistic", _FAILURE_PROBABILITY, errors), escape
+    probable = partial(_bound, iterate, grade="probabilistic", probability=_FAILURE_PROBABILITY, errors=errors)
+    certificate = probable(name, metric, _probable_shift(problem.n, ritz))
+    if effort == "lanczos" or certificate.relative_gap <= tol or iterate.gain <= 0:
+        return certificate, escape
+    # The degree of the test grows with the root of the spread over the shift that is aimed at: which metric is cheapest?
+    targets = {
+        name: max(_target(iterate, metrics[name], tol), -_NEGATIVE_MARGIN * ritz.lower) for name, ritz in found.items()
+    }
+    name = min(found, key=lambda name: found[name].upper / targets[name])
+    metric, ritz = metrics[name], found[name]
+    if effort != "proof" and -ritz.lower > _target(iterate, metric, tol):
+        return certificate, escape
+    upper = ritz.upper + _UPPER_MARGIN * (ritz.upper - ritz.lower)
+    tested = _test(problem, iterate, metric, upper, targets[name], rng)
+    if tested.direction is not None:
+        escape = metric.unwhiten(tested.direction[:, None])[:, 0]
+    return min(certificate, probable(name, metric, tested.shift), key=lambda c: c.gap), escape
+
+
+def _target(iterate: Iterate, metric: Metric, tol: float) -> float:
+    """The shift in that metric that a test aims at."""
+    return _TEST_SHIFT * tol * iterate.gain / metric.total(iterate.objective)
+
+
+def riding_test(problem: Problem, iterate: Iterate, rng: np.random.Generator, tol: float) -> Probe:
+    """What :func:`certify` does where nothing can be factorised, as a probe for a solve to take along.
+
+    Any dual vector gives a bound: that of ``iterate`` is tested while the solve goes on from there.
+    """
+    metric = dual_metrics(iterate)[_riding_metric(iterate)]
+
+    def test() -> Generator[Array, Array, Tested]:
+        ritz = yield from lanczos_probe(problem.n, _ESTIMATE_STEPS, rng)
+        upper = ritz.upper + _WIDE_MARGIN * (ritz.upper - ritz.lower)
+        return (yield from _shift_test(problem, upper, _target(iterate, metric, tol), rng))
+
+    return _whitened(iterate, metric, test())
+
+
+def _riding_metric(iterate: Iterate) -> str:
+    """The metric in which a test is cheapest, if L is about as large as Diag(y): its spread, times what a shift costs."""
+    metrics = dual_metrics(iterate)
+    if iterate.coupling is not None:
+        return next(iter(metrics))
+    return min(
+        metrics, key=lambda name: float((metrics[name].solve(iterate.y[:, None])).max()) * metrics[name].total(0.0)
+    )
+
+
+def certify_by(witness: Iterate, tested: Tested, iterate: Iterate, errors: tuple[float, float]) -> Certificate:
+    """Bound the optimum from an iterate by the test of the dual vector of an earlier one."""
+    name = _riding_metric(witness)
+    metric, gained = dual_metrics(witness)[name], iterate.gain - witness.gain
+    probability = _FAILURE_PROBABILITY
+    return _bound(iterate, name, metric, tested.shift, "probabilistic", probability, errors, gained=gained)
 
 
 def no_bound(iterate: Iterate) -> Certificate:
@@ -215,11 +266,12 @@ def _bound(
     probability: float,
     errors: tuple[float, float],
     null: NullSpace | None = None,
+    gained: float = 0.0,
 ) -> Certificate:
     """p⋆ ≤ Σy + sm, with the rounding of the sums on the safe side; and what J itself may be wrong by."""
-    n, weight = len(iterate.slack), metric.total(iterate.objective)
+    n, weight = len(iterate.slack), metric.total(iterate.objective - gained)
     core, offset = float(np.abs(iterate.slack).sum()), float(np.abs(iterate.offset).sum())
-    gap = s * weight + 2 * n * UNIT * (core + (s * weight if s < math.inf else 0.0))
+    gap = s * weight - gained + 2 * n * UNIT * (core + (s * weight if s < math.inf else 0.0))
     gain = iterate.gain
     if not iterate.pull.any():  # J is diagonal
         gain = offset or weight
@@ -270,15 +322,18 @@ def _whitened_lanczos(
     return run_together(problem.product, probes)
 
 
-def _chebyshev(
-    problem: Problem, iterate: Iterate, metric: Metric, ritz: Ritz, target: float, rng: np.random.Generator
+def _test(
+    problem: Problem, iterate: Iterate, metric: Metric, upper: float, target: float, rng: np.random.Generator
 ) -> Tested:
     """Test whether E L Eᵀ has an eigenvalue below -target."""
-    upper = ritz.upper + _UPPER_MARGIN * (ritz.upper - ritz.lower)
-    operator = problem.operator
-    risk = _FAILURE_PROBABILITY / _LANCZOS_RUNS
-    test = chebyshev_test(problem.n, operator.block_width, upper, target, risk, operator.product_error, rng)
-    return run_together(problem.product, [_whitened(iterate, metric, test)])[0]
+    return run_together(problem.product, [_whitened(iterate, metric, _shift_test(problem, upper, target, rng))])[0]
+
+
+def _shift_test(
+    problem: Problem, upper: float, target: float, rng: np.random.Generator
+) -> Generator[Array, Array, Tested]:
+    operator, risk = problem.operator, _FAILURE_PROBABILITY / _LANCZOS_RUNS
+    return chebyshev_test(problem.n, operator.block_width, upper, target, risk, operator.product_error, rng)
 
 
 def _probable_shift(n: int, ritz: Ritz) -> float:
