@@ -12,43 +12,15 @@ form, for which s is the relative gap itself. An operator that has a metric of i
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
-from ..operators.base import Array
 from ..operators.factorization import UNIT
 from ..operators.metric import DiagonalMetric, Metric
-from .chebyshev import Tested, chebyshev_test
-from .lanczos import Ritz, lanczos_probe, spread_error
-from .probes import Probe, run_together
-from .problem import Iterate, Problem
-from .uniqueness import NullSpace, null_space
+from .problem import Iterate
+from .uniqueness import NullSpace
 
-# Part of the tolerance that the first factorisation is allowed to give away: little where H has converged, so that the
-# certificate is tight, and almost all of it where the proof is tried as early as it may succeed.
-_FIRST_SHIFT = 0.1
-_ATTEMPT_SHIFT = 0.9
-# Ritz values are a little optimistic: shift by more, and by more still when that fails.
-_SAFETY = 1.01
-_ESCALATION = 1.5
-_MAX_ATTEMPTS = 100
-_LANCZOS_STEPS = 200
-_SHORT_STEPS = 50
-_ESTIMATE_STEPS = 15
-# Part of the tolerance that a Chebyshev test aims at, and the part of the spread that it puts beyond the largest Ritz value.
-_TEST_SHIFT = 0.8
-_UPPER_MARGIN = 0.05
-_WIDE_MARGIN = 0.2  # after a short run
-# Where Lanczos has already met a negative eigenvalue, a test aims at this multiple of it.
-_NEGATIVE_MARGIN = 2.0
-_FAILURE_PROBABILITY = 1e-6
-# Ends of the spectrum that the probes of one solve may look at: two ends, three weights, 21 certificates, and some.
-_LANCZOS_RUNS = 150
-# Defect and shift up to which the null space of L can be read off its factorisation.
-_READABLE = 1e-5
 # Weights this small beside the largest would only amplify rounding.
 _WEIGHT_FLOOR = 1e-12
 # Metrics in which eigenvalues of L have a natural size, so that one can tell which of them are zero.
@@ -148,116 +120,7 @@ def dual_metrics(iterate: Iterate) -> dict[str, Metric]:
     return {name: DiagonalMetric(v) for name, v in candidates.items() if v.min() > _WEIGHT_FLOOR * v.max()}
 
 
-def certify(
-    problem: Problem, iterate: Iterate, rng: np.random.Generator, tol: float, effort: str = "proof"
-) -> tuple[Certificate, Array | None]:
-    """Bound the optimum from ``iterate``; with a direction of negative curvature of L, (n,), if one was met.
-
-    A factorisation is tried first, at a shift that would already meet ``tol``. If it fails, Lanczos tells how negative L
-    is. ``effort`` decides how far to go: ``"attempt"`` ends after the first factorisation, ``"estimate"`` at the Ritz value,
-    ``"proof"`` pays for as many factorisations as a proof takes. ``"lanczos"`` spares the factorisations and makes a
-    probabilistic bound of the Ritz values. Where no factorisation is possible, Chebyshev polynomials make a sharper one.
-    """
-    metrics, errors = dual_metrics(iterate), problem.operator.error_bounds
-    provable = problem.operator.can_factor and effort != "lanczos"
-    name, metric = next(iter(metrics.items()))
-    if provable:
-        part = _ATTEMPT_SHIFT if effort == "attempt" else _FIRST_SHIFT
-        shift = max(part * tol * iterate.gain / metric.total(iterate.objective), 0.0)
-        certificate = _prove(problem, iterate, name, metric, shift)
-        if certificate is not None:
-            return certificate, None
-        if effort == "attempt":
-            return no_bound(iterate), None
-    # Where a proof will follow, Lanczos is asked how much it takes; where none can, whether a test is worth while.
-    steps = _LANCZOS_STEPS if provable else _SHORT_STEPS
-    if effort == "lanczos":  # somebody waits
-        metrics = {name: metric}
-    found = dict(zip(metrics, _whitened_lanczos(problem, iterate, metrics.values(), rng, steps), strict=True))
-    cost = {name: max(0.0, -ritz.lower) * metrics[name].total(iterate.objective) for name, ritz in found.items()}
-    name = min(cost, key=cost.__getitem__)
-    metric, ritz = metrics[name], found[name]
-    escape = metric.unwhiten(ritz.vector[:, None])[:, 0] if ritz.lower < 0 else None
-    shift = max(-_SAFETY * ritz.lower, 0.0)
-    if provable and (effort == "proof" or _SAFETY * cost[name] <= tol * iterate.gain):
-        for _ in range(_MAX_ATTEMPTS):
-            certificate = _prove(problem, iterate, name, metric, shift)
-            if certificate is not None:
-                return certificate, escape
-            shift = max(_ESCALATION * shift, UNIT)
-    if provable and effort == "estimate":
-        return _bound(iterate, name, metric, max(0.0, -ritz.lower), "estimate", math.nan, errors), escape
-    probable = partial(_bound, iterate, grade="probabilistic", probability=_FAILURE_PROBABILITY, errors=errors)
-    certificate = probable(name, metric, _probable_shift(problem.n, ritz))
-    if effort == "lanczos" or certificate.relative_gap <= tol or iterate.gain <= 0:
-        return certificate, escape
-    # The degree of the test grows with the root of the spread over the shift that is aimed at: which metric is cheapest?
-    targets = {
-        name: max(_target(iterate, metrics[name], tol), -_NEGATIVE_MARGIN * ritz.lower) for name, ritz in found.items()
-    }
-    name = min(found, key=lambda name: found[name].upper / targets[name])
-    metric, ritz = metrics[name], found[name]
-    if effort != "proof" and -ritz.lower > _target(iterate, metric, tol):
-        return certificate, escape
-    upper = ritz.upper + _UPPER_MARGIN * (ritz.upper - ritz.lower)
-    tested = _test(problem, iterate, metric, upper, targets[name], rng)
-    if tested.direction is not None:
-        escape = metric.unwhiten(tested.direction[:, None])[:, 0]
-    return min(certificate, probable(name, metric, tested.shift), key=lambda c: c.gap), escape
-
-
-def _target(iterate: Iterate, metric: Metric, tol: float) -> float:
-    """The shift in that metric that a test aims at."""
-    return _TEST_SHIFT * tol * iterate.gain / metric.total(iterate.objective)
-
-
-def riding_test(problem: Problem, iterate: Iterate, rng: np.random.Generator, tol: float) -> Probe:
-    """What :func:`certify` does where nothing can be factorised, as a probe for a solve to take along.
-
-    Any dual vector gives a bound: that of ``iterate`` is tested while the solve goes on from there.
-    """
-    metric = dual_metrics(iterate)[_riding_metric(iterate)]
-
-    def test() -> Generator[Array, Array, Tested]:
-        ritz = yield from lanczos_probe(problem.n, _ESTIMATE_STEPS, rng)
-        upper = ritz.upper + _WIDE_MARGIN * (ritz.upper - ritz.lower)
-        return (yield from _shift_test(problem, upper, _target(iterate, metric, tol), rng))
-
-    return _whitened(iterate, metric, test())
-
-
-def _riding_metric(iterate: Iterate) -> str:
-    """The metric in which a test is cheapest, if L is about as large as Diag(y): its spread, times what a shift costs."""
-    metrics = dual_metrics(iterate)
-    if iterate.coupling is not None:
-        return next(iter(metrics))
-    return min(
-        metrics, key=lambda name: float((metrics[name].solve(iterate.y[:, None])).max()) * metrics[name].total(0.0)
-    )
-
-
-def certify_by(witness: Iterate, tested: Tested, iterate: Iterate, errors: tuple[float, float]) -> Certificate:
-    """Bound the optimum from an iterate by the test of the dual vector of an earlier one."""
-    name = _riding_metric(witness)
-    metric, gained = dual_metrics(witness)[name], iterate.gain - witness.gain
-    probability = _FAILURE_PROBABILITY
-    return _bound(iterate, name, metric, tested.shift, "probabilistic", probability, errors, gained=gained)
-
-
-def no_bound(iterate: Iterate) -> Certificate:
-    """The objective, and nothing known above it: for a solve that was stopped before anything could be."""
-    name, metric = next(iter(dual_metrics(iterate).items()))
-    return _bound(iterate, name, metric, math.inf, "estimate", math.nan, (0.0, 0.0))
-
-
-def estimate_bound(problem: Problem, iterate: Iterate, rng: np.random.Generator) -> float:
-    """Where the upper bound would be if a short Lanczos run told the truth; optimistic, for display only."""
-    metric = next(iter(dual_metrics(iterate).values()))
-    (ritz,) = _whitened_lanczos(problem, iterate, [metric], rng, _ESTIMATE_STEPS)
-    return iterate.objective + max(0.0, -ritz.lower) * metric.total(iterate.objective)
-
-
-def _bound(
+def bound(
     iterate: Iterate,
     name: str,
     metric: Metric,
@@ -291,56 +154,7 @@ def _bound(
     )
 
 
-def _prove(problem: Problem, iterate: Iterate, name: str, metric: Metric, shift: float) -> Certificate | None:
-    r"""Factorise :math:`L + sM`; success proves the bound for that s, and a little more for rounding."""
-    with problem.operator.factorization(iterate.slack, metric, shift) as factor:
-        if factor is None:
-            return None
-        # The null space is read off L in a natural metric (or L = 0), at an H that has converged.
-        readable = (name in NATURAL or not iterate.pull.any()) and max(iterate.defect, factor.added) <= _READABLE
-        null = null_space(factor, iterate, metric) if readable else None
-    return _bound(iterate, name, metric, factor.shift, "proved", 0.0, problem.operator.error_bounds, null)
-
-
-def _whitened(iterate: Iterate, metric: Metric, probe: Probe) -> Probe:
-    """A probe of E L Eᵀ, whose spectrum is that of the pencil (L, M), as one that asks for products with the core of J."""
-    slack, q = iterate.slack[:, None], next(probe)
-    while True:
-        v = metric.unwhiten(q)
-        product = yield v
-        try:
-            q = probe.send(metric.whiten_gradient(slack * v - product))
-        except StopIteration as end:
-            return end.value
-
-
-def _whitened_lanczos(
-    problem: Problem, iterate: Iterate, metrics: Iterable[Metric], rng: np.random.Generator, steps: int
-) -> list[Ritz]:
-    """The ends of the spectrum of E L Eᵀ, in each of the metrics."""
-    probes = [_whitened(iterate, metric, lanczos_probe(problem.n, steps, rng)) for metric in metrics]
-    return run_together(problem.product, probes)
-
-
-def _test(
-    problem: Problem, iterate: Iterate, metric: Metric, upper: float, target: float, rng: np.random.Generator
-) -> Tested:
-    """Test whether E L Eᵀ has an eigenvalue below -target."""
-    return run_together(problem.product, [_whitened(iterate, metric, _shift_test(problem, upper, target, rng))])[0]
-
-
-def _shift_test(
-    problem: Problem, upper: float, target: float, rng: np.random.Generator
-) -> Generator[Array, Array, Tested]:
-    operator, risk = problem.operator, _FAILURE_PROBABILITY / _LANCZOS_RUNS
-    return chebyshev_test(problem.n, operator.block_width, upper, target, risk, operator.product_error, rng)
-
-
-def _probable_shift(n: int, ritz: Ritz) -> float:
-    """s ≥ -λmin of the whitened L, but for the failure probability."""
-    # Both ends are under-estimated by at most ε times the true spread; nothing but rounding where the space is exhausted.
-    epsilon = n * UNIT if ritz.exhausted else spread_error(n, ritz.steps, _FAILURE_PROBABILITY / _LANCZOS_RUNS)
-    if epsilon >= 0.5:
-        return math.inf
-    error = epsilon * (ritz.upper - ritz.lower) / (1 - 2 * epsilon)
-    return max(0.0, error - ritz.lower)
+def no_bound(iterate: Iterate) -> Certificate:
+    """The objective, and nothing known above it: for a solve that was stopped before anything could be."""
+    name, metric = next(iter(dual_metrics(iterate).items()))
+    return bound(iterate, name, metric, math.inf, "estimate", math.nan, (0.0, 0.0))

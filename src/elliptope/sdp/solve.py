@@ -13,7 +13,9 @@ from .._checks import check_choice, check_factor, check_integer, check_positive
 from ..operators import as_operator
 from ..operators.base import Array
 from .ascent import METHODS, Method
-from .certificate import NATURAL, Certificate, certify, certify_by, estimate_bound, no_bound, riding_test
+from .certificate import NATURAL, Certificate, no_bound
+from .certify import certify
+from .probable import certify_by, estimate_bound, riding_test
 from .probes import Passenger, share
 from .problem import Iterate, Problem, drop_columns, normalize_rows, random_start
 from .uniqueness import NullSpace
@@ -257,7 +259,7 @@ class _Loop:
         if witness is not None and passenger is not None:
             while passenger.wanted is not None:
                 share(self.problem.product, [passenger])
-            found = certify_by(witness, passenger.result, self._last, self.problem.operator.error_bounds)
+            found = certify_by(self.problem, witness, passenger.result, self._last)
             if found.relative_gap <= self.tol:
                 return found, None
         return certify(self.problem, self._last, self.rng, self.tol, effort)
