@@ -143,13 +143,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         self._check_parameters()
         posed = self._prepare(X, sample_weight)
         J, n_rows = posed.operator, len(posed.place)
-        if isinstance(J, SparseOperator) and J.n_connected() > 1:
-            warnings.warn(
-                f"The graph of neighbours has {J.n_connected()} connected components, so that the eigenvalue 1 of A repeats: "
-                f"they are placed apart, and where there are many their positions may not be unique. A larger `n_neighbors` "
-                f"connects them.",
-                stacklevel=3,
-            )
+        self._warn_of_parts(J)
         start = None if start is None else check_factor("start", start, n_rows)[self._support]
         self._diagonal = resolve_diagonal(self.diagonal, self._support, n_rows, posed.kernel, J)
         d = self._diagonal.on_sample(posed.X[self._support], J)
@@ -190,6 +184,17 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         check_choice("operator", self.operator, ("auto", "dense"))
         check_choice("solver", self.solver, tuple(METHODS))
         check_integer("n_neighbors", self.n_neighbors, 1)
+
+    @staticmethod
+    def _warn_of_parts(J: KernelOperator) -> None:
+        parts = J.n_connected() if isinstance(J, SparseOperator) else 1
+        if parts > 1:
+            warnings.warn(
+                f"The graph of neighbours has {parts} connected components, so that the eigenvalue 1 of A repeats: they are "
+                f"placed apart, and where there are many their positions may not be unique. A larger `n_neighbors` connects "
+                f"them.",
+                stacklevel=4,
+            )
 
     def _advice(self, solution: Solution, J: KernelOperator, d: Array, constant: bool) -> str:
         remedy = ""
