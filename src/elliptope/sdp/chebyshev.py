@@ -35,7 +35,7 @@ _LOOK_EVERY = 8
 
 @dataclass(frozen=True)
 class Tested:
-    """λmin ≥ -``shift`` but for the risk; and the direction of most negative curvature, when p(N)G grew, unit."""
+    """λmin ≥ -``shift`` but for the risk; and a unit vector of negative curvature, where the target was missed for one."""
 
     shift: float
     direction: Array | None
@@ -52,9 +52,9 @@ def chebyshev_test(
     """
     Y = rng.standard_normal((n, width))
     Y, lost = yield from _low_pass(Y, upper, min(_PASS_BAND * target, 0.5 * upper), rounding)
-    gamma = math.sqrt(chi2.ppf(risk, width))
-    predicted = math.acosh(max(_norm(Y) / gamma, 2.0)) / math.acosh(1 + 2 * target / upper)
-    last, least, largest = int(_PATIENCE * predicted) + _LOOK_EVERY, math.inf, 0.0
+    gamma, first = math.sqrt(chi2.ppf(risk, width)), _norm(Y)
+    predicted = math.acosh(max(first / gamma, 2.0)) / (2 * math.asinh(math.sqrt(target / upper)))
+    last, least = int(_PATIENCE * predicted) + _LOOK_EVERY, math.inf
     before, shift = Y, math.inf
     for k in range(1, last + 1):
         P = yield Y
@@ -66,15 +66,21 @@ def chebyshev_test(
         if k % _LOOK_EVERY and k < last:
             continue
         norm = _norm(Y)
-        least, largest = min(least, norm), max(largest, norm)
-        held = gamma - lost - 2 * k * (k + 1) * rounding * largest
+        least = min(least, norm)
+        # |T_j| ≤ 1 on [0, b] and grows with j elsewhere: no norm on the way exceeded that of the first block and this one.
+        held = gamma - lost - 2 * k * (k + 1) * rounding * (first + norm)
         if held <= 0:
             break
         theta = math.acosh(max(norm / held, 1.0)) / k
-        shift = min(shift, 0.5 * upper * (math.cosh(theta) - 1))
+        shift = min(shift, upper * math.sinh(0.5 * theta) ** 2)  # b(cosh θ - 1)/2, without its cancellation
         if shift <= target or norm > _GROWTH * least:
             break
-    return Tested(shift, _leading(Y) if shift > target else None)
+    if shift <= target:
+        return Tested(shift, None)
+    # Where `upper` was too small the largest eigenvalues have grown instead, and at the end of patience nothing may have.
+    z = _leading(Y)
+    curvature = float(z @ (yield z[:, None])[:, 0])
+    return Tested(shift, z if curvature < 0 else None)
 
 
 def _low_pass(Y: Array, upper: float, edge: float, rounding: float) -> Generator[Array, Array, tuple[Array, float]]:
