@@ -43,6 +43,11 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _n_features_out(self) -> int:
         return self.n_components_
 
+    @property
+    def _accept_sparse(self) -> str | bool:
+        """The format of sparse matrices that stand for something; rows of features are dense, as the tags say."""
+        return False
+
     def save(self, path: str | os.PathLike, *, overwrite: bool = False) -> None:
         """Write the fitted estimator to a file, for :func:`elliptope.load`: arrays and JSON with a checksum, no pickle.
 
@@ -56,8 +61,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _check_new(self, X: Array) -> Array:
         """Validate rows given after ``fit``."""
         check_is_fitted(self)
-        accept = "csr" if self.__sklearn_tags__().input_tags.sparse else False
-        return validate_data(self, X, dtype=np.float64, reset=False, accept_sparse=accept)
+        return validate_data(self, X, dtype=np.float64, reset=False, accept_sparse=self._accept_sparse)
 
     def _finish(self, Xi: Array) -> Array:
         """Truncate (or pad with the zero eigenvectors) to ``n_components_`` columns; then rows to the sphere if asked."""
@@ -103,8 +107,12 @@ class KernelEmbedding(Embedding):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        tags.input_tags.sparse = neighbor_rule(self.kernel) is not None
         return tags
+
+    @property
+    def _accept_sparse(self) -> str | bool:
+        """A graph of distances, for the neighbour kernel."""
+        return "csr" if neighbor_rule(self.kernel) is not None else False
 
     def score_samples(self, X: Array) -> Array:
         r"""Log density of the training points at each row, up to a constant: :math:`\log m_e(x)`.
@@ -120,9 +128,7 @@ class KernelEmbedding(Embedding):
         check_choice("normalize", self.normalize, (None, "unit"))
         n_jobs = count_threads(self.n_jobs)
         neighbors = neighbor_rule(self.kernel)
-        X = validate_data(
-            self, X, dtype=np.float64, ensure_min_samples=2, accept_sparse="csr" if neighbors is not None else False
-        )
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2, accept_sparse=self._accept_sparse)
         w = check_sample_weight(sample_weight, X.shape[0])
         self._support = np.flatnonzero(w > 0)
         if len(self._support) < 2:

@@ -68,7 +68,7 @@ class CallableDiagonal:
     function: Callable[[Array], Array]
 
     def __call__(self, X: Array) -> Array:
-        return check_vector("diagonal", self.function(X), len(X))
+        return check_vector("diagonal", self.function(X), X.shape[0])
 
     def on_sample(self, X: Array, operator: KernelOperator) -> Array:
         return self(X)

@@ -16,6 +16,7 @@ from ._checks import check_choice, check_factor, check_integer
 from ._progress import with_callbacks
 from .diagonals import resolve_diagonal
 from .kernels import Array
+from .neighbors import neighbor_rule
 from .operators import KernelOperator, SparseOperator
 from .sdp import METHODS, Solution
 
@@ -143,18 +144,13 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         self._check_parameters()
         posed = self._prepare(X, sample_weight)
         J, n_rows = posed.operator, len(posed.place)
-        if isinstance(J, SparseOperator) and J.n_connected() > 1:
-            warnings.warn(
-                f"The graph of neighbours has {J.n_connected()} connected components, so that the eigenvalue 1 of A "
-                f"repeats: they are placed apart, and where there are many their positions may not be unique. A larger "
-                f"`n_neighbors` connects them.",
-                stacklevel=3,
-            )
+        self._warn_of_parts(J)
         start = None if start is None else check_factor("start", start, n_rows)[self._support]
         self._diagonal = resolve_diagonal(self.diagonal, self._support, n_rows, posed.kernel, J)
         d = self._diagonal.on_sample(posed.X[self._support], J)
         J.set_row_scale(J.w * np.sqrt(d))
         solution = self._solve(J, self.solver, start)
+        self._warn_of_hubs(J, d, solution.dual)
         Xi, self.eigenvalues_ = eigenvectors(solution.factor, d, J.w)
         self._set_components(Xi.shape[1])
         constant = float(np.median(J.contrast())) < _SMALL_CONTRAST
@@ -191,19 +187,42 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         check_choice("solver", self.solver, tuple(METHODS))
         check_integer("n_neighbors", self.n_neighbors, 1)
 
+    @staticmethod
+    def _warn_of_parts(J: KernelOperator) -> None:
+        parts = J.n_connected() if isinstance(J, SparseOperator) else 1
+        if parts > 1:
+            warnings.warn(
+                f"The graph of neighbours has {parts} connected components, so that the eigenvalue 1 of A repeats: they are "
+                f"placed apart, and where there are many their positions may not be unique. A larger `n_neighbors` connects "
+                f"them.",
+                stacklevel=4,
+            )
+
+    def _warn_of_hubs(self, J: KernelOperator, d: Array, y: Array) -> None:
+        """Where Abar has a negative diagonal, y may be negative, too; and the extension of a row is y times the row."""
+        reversed_ = (y <= 0) & (d > 0) & (J.contrast() < 0)
+        if reversed_.any():
+            rows = self._support[reversed_][:5].tolist()
+            warnings.warn(
+                f"So many points see those in rows {rows} that `transform` does not return their embedding, but the "
+                f"opposite direction. With diagonal='kernel' they are placed at the origin instead.",
+                stacklevel=4,
+            )
+
     def _advice(self, solution: Solution, J: KernelOperator, d: Array, constant: bool) -> str:
         remedy = ""
+        knob = "`bandwidth`" if neighbor_rule(self.kernel) is None else "`n_neighbors`"
         if constant:
             remedy = (
-                " The kernel is so close to constant that rounding shows: decrease `bandwidth`, or check that the points "
-                "differ."
+                f" The kernel is so close to constant that rounding shows: decrease {knob}, or check that the points differ."
             )
         elif not d.all():
-            rows = self._support[d == 0]
-            remedy = f" The diagonal vanishes to rounding at rows {rows[:5].tolist()}, which outweigh all others."
+            rows = self._support[d == 0][:5].tolist()
+            remedy = f" The diagonal vanishes to rounding at rows {rows}, which outweigh all others."
+            if (J.contrast() < 0).any():  # not with a psd kernel
+                remedy = f" So many points see those in rows {rows} that d(x) is not positive there: they are at the origin."
         elif (J.m <= (1 + _IDENTITY_KERNEL) * J.w * J.kernel_diagonal()).all():
-            remedy = " No point has a neighbour within the bandwidth (K is the identity to rounding): increase `bandwidth`."
+            remedy = f" No point has a neighbour within the bandwidth (K is the identity to rounding): increase {knob}."
         elif self.status_ == "degenerate":
-            remedy = " Other embeddings are as good; a larger `bandwidth` usually makes the optimum unique."
+            remedy = f" Other embeddings are as good; a larger {knob} usually makes the optimum unique."
         return f"SDPEmbedding ended with status {self.status_!r}: {solution.message}.{remedy}"
-

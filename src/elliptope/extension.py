@@ -103,18 +103,23 @@ class Extension:
         return P, P.sum(axis=1), top, nearest
 
     def _look_sparse(self, X: Array, log_w: Array, log_self: Array) -> tuple[sparse.csr_array, Array, Array, Array]:
-        """The same for a kernel that is one on its diagonal and mostly zero elsewhere; no row is without an entry."""
+        """The same for a kernel that is one on its diagonal and mostly zero elsewhere."""
         assert isinstance(self.kernel, SparseKernel)
         P = self.kernel.log_rows(X)
-        starts, row = P.indptr[:-1], np.repeat(np.arange(P.shape[0]), np.diff(P.indptr))
-        largest = np.maximum.reduceat(P.data, starts)[row]
-        # The first of the largest entries of every row.
-        found = np.flatnonzero(P.data == largest)
-        nearest = P.indices[found[np.unique(row[found], return_index=True)[1]]]
-        P.data += log_w[P.indices]
-        top = np.maximum.reduceat(P.data, starts)
-        P.data = np.exp(P.data - top[row])
-        return P, np.add.reduceat(P.data, starts), top, nearest
+        n, counts = P.shape[0], np.diff(P.indptr)
+        row, some = np.repeat(np.arange(n), counts), counts > 0
+        starts = P.indptr[:-1][some]
+        top, total, nearest = np.full(n, -np.inf), np.zeros(n), np.zeros(n, dtype=np.intp)
+        if len(starts):
+            top[some] = np.maximum.reduceat(P.data, starts)
+            # The first of the largest entries of every row.
+            found = np.flatnonzero(P.data == top[row])
+            nearest[some] = P.indices[found[np.unique(row[found], return_index=True)[1]]]
+            P.data += log_w[P.indices]
+            top[some] = np.maximum.reduceat(P.data, starts)
+            P.data = np.exp(P.data - top[row])
+            total[some] = np.add.reduceat(P.data, starts)
+        return P, total, top, nearest
 
     def log_mass(self, X: Array) -> Array:
         """log m_e(x), shape (len(X),): the log of the kernel density, up to a constant."""

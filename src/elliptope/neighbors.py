@@ -12,7 +12,7 @@ sample. Sparse and symmetric, but not positive semi-definite, which nothing in t
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -21,9 +21,11 @@ from scipy import sparse
 
 from ._checks import check_choice
 from .kernels import Array, Kernel
-from .search import Search, find_rows, kth_distances, seen_by
+from .search import Search, find_rows, kth_distances, make_search, seen_by
 
 SEARCHES = ("exact", "approximate")
+# Coordinates beyond this, and distances below its inverse, could not be squared.
+_LARGEST = 1e150
 
 
 class SparseKernel(Kernel):
@@ -74,8 +76,10 @@ class Neighbors:
                 f"`n_neighbors` must be between 2 and the number of distinct points, {len(X)}, got {n_neighbors}: a point "
                 f"counts as its own first neighbour."
             )
-        i, j, d = Search(X, n_neighbors, self.search, n_jobs).nearest(X)
+        _check_range(X)
+        i, j, d = _with_itself(*make_search(X, n_neighbors, self.search, n_jobs).nearest(X), len(X))
         scales = kth_distances(i, d, len(X), n_neighbors)
+        _check_scales(scales, np.arange(len(X)), "Scale it up")
         graph = _distance_graph(i, j, d, scales)
         kernel = NeighborKernel(X, scales, n_neighbors, graph if self.search == "approximate" else None, n_jobs)
         return kernel, _kernel_of(graph, scales)
@@ -88,7 +92,7 @@ def neighbor_rule(kernel: Any) -> Neighbors | None:
     return kernel if isinstance(kernel, Neighbors) else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NeighborKernel(SparseKernel):
     """The kernel of this module on training points ``X`` (n, p) with scales s (n,).
 
@@ -100,7 +104,7 @@ class NeighborKernel(SparseKernel):
     scales: Array
     n_neighbors: int
     graph: sparse.csr_array | None = None
-    n_jobs: int = field(default=1, compare=False)
+    n_jobs: int = 1
 
     @property
     def n_points(self) -> int:
@@ -108,7 +112,7 @@ class NeighborKernel(SparseKernel):
 
     @cached_property
     def _search(self) -> Search:
-        return Search(self.X, self.n_neighbors, "exact" if self.graph is None else "approximate", self.n_jobs)
+        return make_search(self.X, self.n_neighbors, "exact" if self.graph is None else "approximate", self.n_jobs)
 
     def matrix(self) -> sparse.csr_array:
         if self.graph is None:
@@ -119,6 +123,9 @@ class NeighborKernel(SparseKernel):
         return _kernel_of(graph, self.scales)
 
     def log_rows(self, X: Array) -> sparse.csr_array:
+        if sparse.issparse(X):
+            raise ValueError("`X` must be an array of rows, as it was in `fit`, got a sparse matrix.")
+        _check_range(X)
         i, j, d = self._search.nearest(X)
         scales = kth_distances(i, d, len(X), self.n_neighbors)
         within = d <= scales[i]
@@ -138,7 +145,7 @@ class NeighborKernel(SparseKernel):
         return None if self.graph is None else find_rows(self.X, X)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GraphKernel(SparseKernel):
     """The kernel on points that are known by their distances only: a graph, as scikit-learn's transformers make.
 
@@ -159,9 +166,12 @@ class GraphKernel(SparseKernel):
         return _kernel_of(self.graph, self.scales)
 
     def log_rows(self, X: sparse.csr_array) -> sparse.csr_array:
+        if not sparse.issparse(X):
+            raise ValueError("`X` must be a sparse graph of distances, as it was in `fit`, got an array.")
         rows = sparse.csr_array(X)[:, self.columns]
-        rows.sort_indices()
+        rows.sum_duplicates()
         i, j, d = _entries(rows)
+        _check_distances(d)
         scales = kth_distances(i, d, rows.shape[0], self.n_neighbors)
         within = d <= np.maximum(scales[i], self.scales[j])
         zero = np.flatnonzero(d == 0)
@@ -179,11 +189,9 @@ def graph_kernel(X: Any, n_neighbors: int, support: Array) -> GraphKernel:
     graph = sparse.csr_array(X, dtype=np.float64)[support][:, support]
     graph.sum_duplicates()
     i, j, d = _entries(graph)
-    if len(d) and d.min() < 0:
-        raise ValueError(f"`X` must hold distances, which are not negative, got a minimum of {d.min():.6g}.")
+    _check_distances(d)
     n = len(support)
-    off = i != j
-    i, j, d = np.r_[i[off], np.arange(n)], np.r_[j[off], np.arange(n)], np.r_[d[off], np.zeros(n)]
+    i, j, d = _with_itself(i, j, d, n)
     counts = np.bincount(i, minlength=n)
     if counts.min() < n_neighbors:
         row = int(counts.argmin())
@@ -192,13 +200,33 @@ def graph_kernel(X: Any, n_neighbors: int, support: Array) -> GraphKernel:
             f"{support[row]} has {counts[row]}."
         )
     scales = kth_distances(i, d, n, n_neighbors)
-    if not scales.all():
-        row = int(support[(scales == 0).argmax()])
-        raise ValueError(
-            f"`X` must hold positive distances to some of the n_neighbors = {n_neighbors} nearest points; in row {row} all "
-            f"are 0. Give points that coincide once, with a larger sample_weight."
-        )
+    _check_scales(scales, support, "Give points that coincide once, with a larger sample_weight")
     return GraphKernel(_distance_graph(i, j, d, scales), scales, n_neighbors, support)
+
+
+def _check_range(X: Array) -> None:
+    size = float(np.abs(X).max(initial=0.0))
+    if size > _LARGEST:
+        raise ValueError(f"`X` must be at most {_LARGEST:g} in size, so that distances can be squared, got {size:.6g}.")
+
+
+def _check_distances(d: Array) -> None:
+    if d.min(initial=0.0) < 0 or d.max(initial=0.0) > _LARGEST:
+        raise ValueError(f"`X` must hold distances from 0 to {_LARGEST:g}, got {d.min():.6g} to {d.max():.6g}.")
+
+
+def _check_scales(scales: Array, rows: Array, remedy: str) -> None:
+    if scales.min() < 1 / _LARGEST:
+        raise ValueError(
+            f"`X` must have distances of at least {1 / _LARGEST:g} among those to the n_neighbors nearest points; in row "
+            f"{rows[scales.argmin()]} the largest is {scales.min():.6g}. {remedy}."
+        )
+
+
+def _with_itself(i: Array, j: Array, d: Array, n: int) -> tuple[Array, Array, Array]:
+    """Pairs of training points, every point with itself once: an approximate search, or a graph, may not name it."""
+    off, itself = i != j, np.arange(n)
+    return np.r_[i[off], itself], np.r_[j[off], itself], np.r_[d[off], np.zeros(n)]
 
 
 def _distance_graph(i: Array, j: Array, d: Array, scales: Array) -> sparse.csr_array:

@@ -26,7 +26,7 @@ from ..operators.base import Array
 _PASS_BAND = 30.0
 # By which the low pass damps what is beyond.
 _DAMPING = 1e-3
-# Growth of p(N)G, over the smallest norm it had, that means a negative eigenvalue.
+# Growth of p(N)G, over the smallest norm it had, that means an eigenvalue beyond [0, b]; its rate then tells how far.
 _GROWTH = 100.0
 # The degree may exceed the one predicted by this factor; norms are looked at every few steps.
 _PATIENCE = 2.0
@@ -35,7 +35,7 @@ _LOOK_EVERY = 8
 
 @dataclass(frozen=True)
 class Tested:
-    """λmin ≥ -``shift`` but for the risk; and the direction of most negative curvature, when p(N)G grew, unit."""
+    """λmin ≥ -``shift`` but for the risk; and a unit vector of negative curvature, where the target was missed for one."""
 
     shift: float
     direction: Array | None
@@ -52,11 +52,11 @@ def chebyshev_test(
     """
     Y = rng.standard_normal((n, width))
     Y, lost = yield from _low_pass(Y, upper, min(_PASS_BAND * target, 0.5 * upper), rounding)
-    gamma = math.sqrt(chi2.ppf(risk, width))
-    predicted = math.acosh(max(_norm(Y) / gamma, 2.0)) / math.acosh(1 + 2 * target / upper)
-    last, least, largest = int(_PATIENCE * predicted) + _LOOK_EVERY, math.inf, 0.0
+    gamma, first = math.sqrt(chi2.ppf(risk, width)), _norm(Y)
+    predicted = math.acosh(max(first / gamma, 2.0)) / (2 * math.asinh(math.sqrt(target / upper)))
+    last, least, norm = int(_PATIENCE * predicted) + _LOOK_EVERY, math.inf, first
     before, shift = Y, math.inf
-    for k in range(1, last + 1):
+    for k in range(1, last + 1) if lost < gamma else ():
         P = yield Y
         Z = (2 / upper) * P - Y  # ξ(N) Y
         if k > 1:
@@ -65,27 +65,39 @@ def chebyshev_test(
         before, Y = Y, Z
         if k % _LOOK_EVERY and k < last:
             continue
-        norm = _norm(Y)
-        least, largest = min(least, norm), max(largest, norm)
-        held = gamma - lost - 2 * k * (k + 1) * rounding * largest
+        earlier, norm = norm, _norm(Y)
+        least = min(least, norm)
+        # |T_j| ≤ 1 on [0, b] and grows with j elsewhere: no norm on the way exceeded that of the first block and this one.
+        held = gamma - lost - 2 * k * (k + 1) * rounding * (first + norm)
         if held <= 0:
             break
-        theta = math.acosh(max(norm / held, 1.0)) / k
-        shift = min(shift, 0.5 * upper * (math.cosh(theta) - 1))
-        if shift <= target or norm > _GROWTH * least:
+        shift = min(shift, _depth(math.acosh(max(norm / held, 1.0)) / k, upper))
+        hopeless = norm > _GROWTH * least and _depth(math.log(norm / earlier) / _LOOK_EVERY, upper) > target
+        if shift <= target or hopeless:
             break
-    return Tested(shift, _leading(Y) if shift > target else None)
+    if shift <= target:
+        return Tested(shift, None)
+    # Where `upper` was too small the largest eigenvalues have grown instead, and at the end of patience nothing may have.
+    z = _leading(Y)
+    curvature = float(z @ (yield z[:, None])[:, 0])
+    return Tested(shift, z if curvature < 0 else None)
+
+
+def _depth(theta: float, upper: float) -> float:
+    """s such that λ = -s has cosh θ = -ξ(λ): b(cosh θ - 1)/2, without its cancellation."""
+    return upper * math.sinh(0.5 * theta) ** 2
 
 
 def _low_pass(Y: Array, upper: float, edge: float, rounding: float) -> Generator[Array, Array, tuple[Array, float]]:
     r""":math:`T_j(\eta(N))\,Y / T_j(\eta(0))`, η mapping [edge, upper] to [-1, 1]; and what rounding may have cost of γ.
 
     Beyond the edge it is at most the damping; below, it falls from one side to the other, so that it is ≥ 1 for all λ ≤ 0.
+    It is left, with all of γ lost, when something beyond [0, b] has grown so much that there is nothing to be shown.
     """
     middle, half = 0.5 * (upper + edge), 0.5 * (upper - edge)
     start = middle / half
     degree = math.ceil(math.acosh(1 / _DAMPING) / math.acosh(start))
-    largest = _norm(Y)
+    first = largest = _norm(Y)
     before, scale_before, scale = Y, 1.0, start
     Y = (middle * Y - (yield Y)) / (half * scale)
     for _ in range(degree - 1):
@@ -95,6 +107,8 @@ def _low_pass(Y: Array, upper: float, edge: float, rounding: float) -> Generator
         before, Y = Y, Z
         scale_before, scale = scale, following
         largest = max(largest, _norm(Y))
+        if largest > _GROWTH * first:
+            return Y, math.inf
     return Y, degree * (degree + 1) * rounding * largest * upper / half
 
 
