@@ -3,6 +3,15 @@
 from .base import KernelOperator, Operator
 from .dense import DenseOperator, kernel_matrix
 from .matrix import as_operator
+from .nystroem import NystroemOperator
 from .regularized import RegularizedOperator
 
-__all__ = ["DenseOperator", "KernelOperator", "Operator", "RegularizedOperator", "as_operator", "kernel_matrix"]
+__all__ = [
+    "DenseOperator",
+    "KernelOperator",
+    "NystroemOperator",
+    "Operator",
+    "RegularizedOperator",
+    "as_operator",
+    "kernel_matrix",
+]

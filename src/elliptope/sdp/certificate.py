@@ -202,11 +202,12 @@ def _bound(
     probability: float,
     errors: tuple[float, float],
     null: NullSpace | None = None,
+    extra: float = 0.0,
 ) -> Certificate:
-    """p⋆ ≤ Σy + sm, with the rounding of the sums on the safe side; and what J itself may be wrong by."""
+    """p⋆ ≤ Σy + sm + extra, with the rounding of the sums on the safe side; and what J itself may be wrong by."""
     n, weight = len(iterate.slack), metric.total(iterate.objective)
     core, offset = float(np.abs(iterate.slack).sum()), float(np.abs(iterate.offset).sum())
-    gap = s * weight + 2 * n * UNIT * (core + (s * weight if s < math.inf else 0.0))
+    gap = s * weight + extra + 2 * n * UNIT * (core + (s * weight if s < math.inf else 0.0))
     gain = iterate.gain
     if not iterate.pull.any():  # J is diagonal
         gain = offset or weight
@@ -216,7 +217,7 @@ def _bound(
         gap=gap,
         grade=grade,
         failure_probability=probability,
-        min_eigenvalue=-s * metric.largest,
+        min_eigenvalue=-s * metric.largest - extra,
         stationarity=iterate.stationarity,
         gain=gain,
         weights=name,
@@ -234,7 +235,7 @@ def _prove(problem: Problem, iterate: Iterate, name: str, metric: Metric, shift:
         # The null space is read off L in a natural metric (or L = 0), at an H that has converged.
         readable = (name in NATURAL or not iterate.pull.any()) and max(iterate.defect, factor.added) <= _READABLE
         null = null_space(factor, iterate, metric) if readable else None
-    return _bound(iterate, name, metric, factor.shift, "proved", 0.0, problem.operator.error_bounds, null)
+    return _bound(iterate, name, metric, factor.shift, "proved", 0.0, problem.operator.error_bounds, null, factor.extra)
 
 
 def _whitened_lanczos(problem: Problem, iterate: Iterate, metric: Metric, rng: np.random.Generator, steps: int) -> Ritz:
