@@ -2,8 +2,8 @@ r"""Low-rank factors of a kernel matrix from a few of its columns: :math:`K \suc
 
 For landmarks S, C = K[:, S] and any jitter :math:`\tau \ge 0`, the residual :math:`K - C (K_{SS} + \tau D)^{-1} C^\top` is
 psd. With an upper triangular R, :math:`R^\top R = K_{SS} + \tau D`, the factor is F = C R⁻¹: a partial Cholesky
-factorisation. Which landmarks are good? Randomly pivoted Cholesky draws them one by one, in proportion to the diagonal of the
-residual so far. Here they are drawn in blocks and thinned by rejection, which gives the same distribution and is matrix
+factorisation. Which landmarks are good? Randomly pivoted Cholesky draws them one by one, in proportion to the diagonal of
+the residual so far. Here they are drawn in blocks and thinned by rejection, which gives the same distribution and is matrix
 products almost throughout.
 
 The computed F is not exact. Entry by entry :math:`F R = C + \Delta` and :math:`R^\top R = K_{SS} + \tau D + \Delta'`,
@@ -45,7 +45,7 @@ from .._checks import check_choice
 from ..kernels import Kernel
 from .factorization import UNIT, upper_cholesky
 from .metric import Array
-from .tall import blocks, chunks, in_order
+from .tall import blocks, chunks, in_order, to_single
 
 # η: what a value of a kernel may be off by, relative to √(k(x,x) k(y,y)). Kernels form distances to about this.
 _KERNEL_ERROR = 1e-12
@@ -63,6 +63,7 @@ RULES = ("pivoted", "uniform")
 class PartialCholesky:
     r"""F (n, k) with :math:`K - F F^\top + \theta \operatorname{Diag}(K) \succeq 0`, θ = ``deficit``.
 
+    That is F in float64; where float32 was asked for, it has been rounded since.
     ``landmarks`` are the rows of X that F was made from, k of them. There may be fewer than were asked for, when nothing is
     left of K but rounding. ``residual`` is a bound from above on the diagonal of K - FFᵀ.
     """
@@ -74,9 +75,15 @@ class PartialCholesky:
 
 
 def partial_cholesky(
-    kernel: Kernel, X: Array, n_landmarks: int, rng: np.random.Generator, rule: str = "pivoted", n_jobs: int = 1
+    kernel: Kernel,
+    X: Array,
+    n_landmarks: int,
+    rng: np.random.Generator,
+    rule: str = "pivoted",
+    dtype: str = "float64",
+    n_jobs: int = 1,
 ) -> PartialCholesky:
-    """Factor of rank ``n_landmarks`` (n, if that is less), in O(n k²) operations and no more memory than F takes.
+    """Factor of rank ``n_landmarks`` (n, if that is less), in O(n k²) operations and no more memory than F takes in float64.
 
     ``rule`` is ``"pivoted"``, or ``"uniform"``: landmarks drawn with equal probabilities.
     """
@@ -88,7 +95,7 @@ def partial_cholesky(
             work.append(rows[block])
     else:
         _grow_by_rejection(work, rng)
-    return work.finish()
+    return work.finish(dtype)
 
 
 def _grow_by_rejection(work: _Growing, rng: np.random.Generator) -> None:
@@ -186,13 +193,14 @@ class _Growing:
         self.residual[self.residual <= self.floor] = 0.0
         self.residual[rows] = 0.0
 
-    def finish(self) -> PartialCholesky:
-        F = self.F[:, : self.used]
+    def finish(self, dtype: str) -> PartialCholesky:
         residual = np.empty(self.n)
         for block in blocks(0, self.n, _ROWS):
-            residual[block] = self.diagonal[block] - np.einsum("ij,ij->i", F[block], F[block])
+            F = self.F[block, : self.used]
+            residual[block] = self.diagonal[block] - np.einsum("ij,ij->i", F, F)
         np.maximum(residual, 0.0, out=residual)
         residual += 2 * (self.used + 2) * UNIT * self.diagonal
+        F = to_single(self.F, self.used) if dtype == "float32" else self.F[:, : self.used]
         return PartialCholesky(F, self.landmarks[: self.used], residual, self.deficit)
 
 

@@ -9,9 +9,10 @@ diagonal d, and the two problems the same feasible set. They differ by the off-d
 .. math:: -\sum_i a_i^2 \;\le\; \operatorname{Tr}((J_{exact} - J) Z) \;\le\; \Big(\sum_i a_i\Big)^2 - \sum_i a_i^2 ,
           \qquad a_i = s_i \sqrt{e_i}, \quad s = t/\sqrt m .
 
-With the rounding of F accounted for (:mod:`~elliptope.operators.landmarks`), E + θ Diag(K) is psd, and e_i + θ K_ii takes the
-place of e_i. The bound above is loose, by a factor of up to n, unless E has little trace; what is proved of the surrogate
-itself is tight, and is a separate claim.
+With the rounding of F accounted for (:mod:`~elliptope.operators.landmarks`), E + θ Diag(K) is psd, and e_i + θ K_ii takes
+the place of e_i. Entries of F that are rounded once more, to float32, change (F Fᵀ)_ij by at most 2u ‖f_i‖ ‖f_j‖, u being
+that of float32; this goes to both sides. The bound above is loose, by a factor of up to n, unless E has little trace. What
+is proved of the surrogate itself is tight, and is a separate claim.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from .._checks import check_integer, check_vector
+from .._checks import check_choice, check_integer, check_vector
 from ..kernels import Kernel, Precomputed
 from .base import KernelOperator
 from .factorization import UNIT, Factorization
@@ -30,6 +31,8 @@ from .metric import Array, DiagonalMetric, Metric
 from .schur import prove_definite
 from .tall import TallFactor, blocks, in_order
 
+# 2u for the roundings of an entry of F Fᵀ, and a little for their product.
+_STORAGE_ERROR = {"float64": 0.0, "float32": 1.01 * float(np.finfo(np.float32).eps)}
 # Side of the tiles in which the kernel is summed: two float64 tiles stay in a core's cache.
 _TILE = 512
 
@@ -51,6 +54,9 @@ class NystroemOperator(KernelOperator):
         Draws the landmarks.
     landmarks : {"pivoted", "uniform"}
         Randomly pivoted Cholesky; or equal probabilities, for comparison.
+    dtype : {"float64", "float32"}
+        In which F is stored, once it is made. In float32 it takes half the memory; all else is computed in float64 for the F
+        that is stored, and ``error_bounds`` knows of the difference.
     n_jobs : int
         Threads. Results do not depend on their number.
     """
@@ -64,15 +70,16 @@ class NystroemOperator(KernelOperator):
         degrees: Array | None = None,
         rng: np.random.Generator | int | None = None,
         landmarks: str = "pivoted",
+        dtype: str = "float64",
         n_jobs: int = 1,
     ) -> None:
         if isinstance(kernel, Precomputed):
             raise ValueError("`kernel` must be a function of two points, got 'precomputed'.")
+        check_choice("dtype", dtype, tuple(_STORAGE_ERROR))
         n_landmarks, n_jobs = check_integer("n_landmarks", n_landmarks, 1), check_integer("n_jobs", n_jobs, 1)
-        found = partial_cholesky(kernel, X, n_landmarks, np.random.default_rng(rng), landmarks, n_jobs)
-        self.landmarks, self.deficit = found.landmarks, found.deficit
-        self.residual = found.residual
-        self._factor = TallFactor(found.F, n_jobs)
+        found = partial_cholesky(kernel, X, n_landmarks, np.random.default_rng(rng), landmarks, dtype, n_jobs)
+        self.landmarks, self.residual, self.deficit = found.landmarks, found.residual, found.deficit
+        self._factor, self._storage_error = TallFactor(found.F, n_jobs), _STORAGE_ERROR[dtype]
         self._kernel, self._X = kernel, X
         self._diagonal_of_K = kernel.diagonal(X)
         self._known_degrees = None if degrees is None else check_vector("degrees", degrees, len(X))
@@ -96,9 +103,10 @@ class NystroemOperator(KernelOperator):
     @property
     def error_bounds(self) -> tuple[float, float]:
         a = self._s * np.sqrt(self.residual + self.deficit * self._diagonal_of_K)
-        rounding = 4 * self.n * UNIT  # of the sums
         total, squares = float(a.sum()) ** 2, float(a @ a)
-        return (1 + rounding) * squares, (1 + rounding) * total - (1 - rounding) * squares
+        storage = self._storage_error * float(self._s @ np.sqrt(self._factor.squares)) ** 2
+        rounding = 4 * self.n * UNIT  # of the sums
+        return (1 + rounding) * (squares + storage), (1 + rounding) * (total + storage) - (1 - rounding) * squares
 
     @property
     def can_factor(self) -> bool:

@@ -58,32 +58,32 @@ class TallFactor:
 
     def _fill_squares(self, rows: slice) -> None:
         for block in blocks(rows.start, rows.stop, _ROWS):
-            F = self._read(block, np.float64)
+            F = self._read(block)
             self.squares[block] = np.einsum("ij,ij->i", F, F)
 
-    def _read(self, rows: slice, dtype: type) -> Array:
-        return self.F[rows].astype(dtype, copy=False)
+    def _read(self, rows: slice) -> Array:
+        return self.F[rows].astype(np.float64, copy=False)
 
     def transposed_product(self, V: Array) -> Array:
-        """FᵀV, shape (k, r), in the precision of V."""
+        """FᵀV, shape (k, r)."""
 
         def partial(rows: slice) -> Array:
-            total = np.zeros((V.shape[1], self.k), dtype=V.dtype)
+            total = np.zeros((V.shape[1], self.k))
             for block in blocks(rows.start, rows.stop, _ROWS):
                 # The thin matrix from the left: so BLAS reads F as it lies in memory.
-                total += V[block].T @ self._read(block, V.dtype.type)
+                total += V[block].T @ self._read(block)
             return total
 
-        return sum(in_order(partial, chunks(self.n), self.n_jobs), np.zeros((V.shape[1], self.k), dtype=V.dtype)).T
+        return sum(in_order(partial, chunks(self.n), self.n_jobs), np.zeros((V.shape[1], self.k))).T
 
     def product(self, W: Array) -> Array:
-        """F W, shape (n, r), in Fortran order and the precision of W."""
-        out = np.empty((W.shape[1], self.n), dtype=W.dtype)
+        """F W, shape (n, r), in Fortran order."""
+        out = np.empty((W.shape[1], self.n))
         left = np.ascontiguousarray(W.T)
 
         def fill(rows: slice) -> None:
             for block in blocks(rows.start, rows.stop, _ROWS):
-                np.matmul(left, self._read(block, W.dtype.type).T, out=out[:, block])
+                np.matmul(left, self._read(block).T, out=out[:, block])
 
         for _ in in_order(fill, chunks(self.n), self.n_jobs):
             pass
@@ -107,5 +107,16 @@ class TallFactor:
 
     @property
     def gram_additions(self) -> int:
-        """Additions that a term of an entry of :meth:`gram` goes through, at most: in its block, its chunk, and the total."""
+        """Additions that a term of an entry of :meth:`gram` goes through, at most: in its block, its chunk, and in all."""
         return _GRAM_ROWS + -(-_CHUNK // _GRAM_ROWS) + -(-self.n // _CHUNK)
+
+
+def to_single(F: Array, k: int) -> Array:
+    """The first k columns of F, rounded to float32, in the memory of F, of which the rest is given back; F is void then."""
+    n = len(F)
+    target = F.reshape(-1).view(np.float32)
+    for rows in blocks(0, n, _GRAM_ROWS):  # ascending: what is written has been read before
+        target[rows.start * k : rows.stop * k] = F[rows, :k].astype(np.float32).reshape(-1)
+    del target
+    F.resize((n * k + 1) // 2, refcheck=False)
+    return F.view(np.float32)[: n * k].reshape(n, k)
