@@ -63,9 +63,9 @@ RULES = ("pivoted", "uniform")
 class PartialCholesky:
     r"""F (n, k) with :math:`K - F F^\top + \theta \operatorname{Diag}(K) \succeq 0`, θ = ``deficit``.
 
-    That is F in float64; where float32 was asked for, it has been rounded since.
-    ``landmarks`` are the rows of X that F was made from, k of them. There may be fewer than were asked for, when nothing is
-    left of K but rounding. ``residual`` is a bound from above on the diagonal of K - FFᵀ.
+    That is F in float64; where float32 was asked for, it has been rounded since. ``landmarks`` are the rows of X that F was
+    made from, k of them: fewer than were asked for, when nothing is left of K but rounding. ``residual`` is a bound from
+    above on the diagonal of K - FFᵀ.
     """
 
     F: Array
@@ -99,12 +99,13 @@ def partial_cholesky(
 
 
 def _grow_by_rejection(work: _Growing, rng: np.random.Generator) -> None:
-    """Accelerated RPCholesky: propose from the residual diagonal at hand, accept as the one-by-one method would have."""
+    """Accelerated RPCholesky: propose from the residual diagonal at hand, accept as the one-by-one method would have.
+
+    A row may be proposed twice: if it is kept, nothing is left of it the second time, and otherwise it has another chance.
+    """
     proposals = _BLOCK
     while work.used < work.k and work.residual.any():
         rows = rng.choice(work.n, proposals, p=work.residual / work.residual.sum())
-        # The second copy of a proposal has no residual left and would be rejected.
-        rows = rows[np.sort(np.unique(rows, return_index=True)[1])]
         A = work.residual_block(rows)
         work.residual[rows[A.diagonal() <= work.floor[rows]]] = 0.0  # rounding alone had left them above
         kept = accept(A, rng.uniform(size=len(rows)), work.floor[rows], min(_BLOCK, work.k - work.used))
@@ -183,9 +184,9 @@ class _Growing:
 
     def _settle(self, rows: Array) -> None:
         """Landmarks, and what is left of others by rounding, are not drawn again; a residual below zero is no kernel's."""
-        worst = int(np.argmin(self.residual + self.floor))
-        # γ's and θ together are below the jitter.
-        if self.residual[worst] < -2 * self.floor[worst]:
+        worst = int(np.argmin(self.residual / self.diagonal))
+        # One floor for θ, which is no larger, one for what was set to zero before, and one for rounding.
+        if self.residual[worst] < -3 * self.floor[worst]:
             raise ValueError(
                 f"`kernel` must be positive semi-definite, got k(x, x) less than what the landmarks explain at row {worst}, "
                 f"by {-self.residual[worst]:.3g}."
@@ -209,4 +210,4 @@ def jitter_and_deficit(n: int, k: int) -> tuple[float, float]:
     relative = 1.01 * (2 * (k + 2) * UNIT + _KERNEL_ERROR)
     rho, beta = k * relative, math.sqrt(k) * relative
     jitter = max(2 * rho, math.sqrt(2 * n) * beta)
-    return jitter, 2 * n * beta**2 / jitter
+    return float(jitter), float(2 * n * beta**2 / jitter)

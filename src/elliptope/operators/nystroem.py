@@ -105,7 +105,7 @@ class NystroemOperator(KernelOperator):
         a = self._s * np.sqrt(self.residual + self.deficit * self._diagonal_of_K)
         total, squares = float(a.sum()) ** 2, float(a @ a)
         storage = self._storage_error * float(self._s @ np.sqrt(self._factor.squares)) ** 2
-        rounding = 4 * self.n * UNIT  # of the sums
+        rounding = float(4 * self.n * UNIT)  # of the sums
         return (1 + rounding) * (squares + storage), (1 + rounding) * (total + storage) - (1 - rounding) * squares
 
     @property

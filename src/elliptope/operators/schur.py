@@ -62,7 +62,7 @@ def prove_definite(F: TallFactor, s: Array, U: Array, z: Array, Q: Array) -> Sch
     g, y = math.sqrt(P[:k, :k].trace()), float(np.linalg.norm(np.sqrt(C.diagonal())[:, None] * Y))
     rounding = _gamma(F.gram_additions + _TERM_ROUNDINGS) * (g + math.sqrt(q) * y) ** 2
     rounding += _gamma(2 * q + 8) * (1 + g**2 + 2 * math.sqrt(q) * g * y + q * y**2)
-    rounding = 1.01 * rounding + cholesky_rounding(k, k + float(np.abs(T.diagonal()).sum()))
+    rounding = 1.01 * rounding + cholesky_rounding(k, 1.01 * k + float(np.abs(T.diagonal()).sum()))
     added = 2 * rounding  # so that rounding does not decide where T is singular, as it is at an optimum
     T[np.diag_indices(k)] += 1 + added
     R = upper_cholesky(np.asfortranarray(T))
