@@ -3,12 +3,14 @@
 from .base import KernelOperator, Operator
 from .dense import DenseOperator, kernel_matrix
 from .matrix import as_operator
+from .nystroem import NystroemOperator
 from .regularized import RegularizedOperator
 from .sparse import SparseOperator
 
 __all__ = [
     "DenseOperator",
     "KernelOperator",
+    "NystroemOperator",
     "Operator",
     "RegularizedOperator",
     "SparseOperator",

@@ -129,12 +129,12 @@ def bound(
     probability: float,
     errors: tuple[float, float],
     null: NullSpace | None = None,
-    gained: float = 0.0,
+    extra: float = 0.0,
 ) -> Certificate:
-    """p⋆ ≤ Σy + sm, with the rounding of the sums on the safe side; and what J itself may be wrong by."""
-    n, weight = len(iterate.slack), metric.total(iterate.objective - gained)
+    """p⋆ ≤ Σy + sm + extra, with the rounding of the sums on the safe side; and what J itself may be wrong by."""
+    n, weight = len(iterate.slack), metric.total(iterate.objective)
     core, offset = float(np.abs(iterate.slack).sum()), float(np.abs(iterate.offset).sum())
-    gap = s * weight - gained + 2 * n * UNIT * (core + (s * weight if s < math.inf else 0.0))
+    gap = s * weight + extra + 2 * n * UNIT * (core + (s * weight if s < math.inf else 0.0))
     gain = iterate.gain
     if not iterate.pull.any():  # J is diagonal
         gain = offset or weight
@@ -144,7 +144,7 @@ def bound(
         gap=gap,
         grade=grade,
         failure_probability=probability,
-        min_eigenvalue=-s * metric.largest,
+        min_eigenvalue=-s * metric.largest - max(extra, 0.0),
         stationarity=iterate.stationarity,
         gain=gain,
         weights=name,

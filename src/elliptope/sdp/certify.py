@@ -79,4 +79,4 @@ def _prove(problem: Problem, iterate: Iterate, name: str, metric: Metric, shift:
         # The null space is read off L in a natural metric (or L = 0), at an H that has converged.
         readable = (name in NATURAL or not iterate.pull.any()) and max(iterate.defect, factor.added) <= _READABLE
         null = null_space(factor, iterate, metric) if readable else None
-    return bound(iterate, name, metric, factor.shift, "proved", 0.0, problem.operator.error_bounds, null)
+    return bound(iterate, name, metric, factor.shift, "proved", 0.0, problem.operator.error_bounds, null, factor.extra)

@@ -108,15 +108,14 @@ def _riding_metric(iterate: Iterate) -> str:
 def certify_by(problem: Problem, witness: Iterate, tested: Tested, iterate: Iterate) -> Certificate:
     """Bound the optimum from an iterate by the test of the dual vector of an earlier one."""
     name = _riding_metric(witness)
-    gained = iterate.gain - witness.gain
-    return _probable(problem, iterate, name, dual_metrics(witness)[name], tested.shift, gained)
+    return _probable(problem, iterate, name, dual_metrics(witness)[name], tested.shift, witness.gain - iterate.gain)
 
 
 def _probable(
-    problem: Problem, iterate: Iterate, name: str, metric: Metric, shift: float, gained: float = 0.0
+    problem: Problem, iterate: Iterate, name: str, metric: Metric, shift: float, extra: float = 0.0
 ) -> Certificate:
     errors = problem.operator.error_bounds
-    return bound(iterate, name, metric, shift, "probabilistic", FAILURE_PROBABILITY, errors, gained=gained)
+    return bound(iterate, name, metric, shift, "probabilistic", FAILURE_PROBABILITY, errors, extra=extra)
 
 
 def estimate_bound(problem: Problem, iterate: Iterate, rng: np.random.Generator) -> float:
