@@ -6,6 +6,8 @@ from .matrix import as_operator
 from .nystroem import NystroemOperator
 from .regularized import RegularizedOperator
 from .sparse import SparseOperator
+from .tiled import TiledOperator
+from .truncated import TruncatedOperator
 
 __all__ = [
     "DenseOperator",
@@ -14,6 +16,8 @@ __all__ = [
     "Operator",
     "RegularizedOperator",
     "SparseOperator",
+    "TiledOperator",
+    "TruncatedOperator",
     "as_operator",
     "kernel_matrix",
 ]
