@@ -5,18 +5,21 @@ from .diffusion import DiffusionMap
 from .embedding import SDPEmbedding
 from .path import bandwidth_path
 from .persistence import ModelFileError, load
+from .planner import InsufficientMemoryError, estimate_memory
 from .rkhs import RKHSEmbedding
 
 __version__ = "0.1.0"
 
 __all__ = [
     "DiffusionMap",
+    "InsufficientMemoryError",
     "ModelFileError",
     "RKHSEmbedding",
     "SDPEmbedding",
     "__version__",
     "bandwidth_path",
     "datasets",
+    "estimate_memory",
     "load",
     "theory",
 ]
