@@ -1,6 +1,6 @@
 """Embeddings that come with a proof: positive semi-definite embedding with certificate, extension and learned kernel."""
 
-from . import datasets, theory
+from . import datasets, streaming, theory
 from .diffusion import DiffusionMap
 from .embedding import SDPEmbedding
 from .path import bandwidth_path
@@ -21,5 +21,6 @@ __all__ = [
     "datasets",
     "estimate_memory",
     "load",
+    "streaming",
     "theory",
 ]

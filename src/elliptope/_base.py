@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dpotrf
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from ._checks import check_choice, check_vector
 from .bandwidth import resolve_bandwidth
 from .extension import Extension
 from .kernels import BUILT_IN, Array, Kernel, Precomputed, make_kernel
 from .operators import DenseOperator, kernel_matrix
+from .streaming import Streaming
 
 # Asymmetry and negative eigenvalues, relative to the diagonal, that a precomputed kernel may owe to rounding.
 _KERNEL_ROUNDING = 1e-8
@@ -24,7 +25,7 @@ _KERNEL_ROUNDING = 1e-8
 _KERNEL_SAMPLE = 256
 
 
-class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Embedding(Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of all estimators: scikit-learn's conventions for dense rows in and columns out."""
 
     normalize: str | None
@@ -48,11 +49,6 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         from .persistence import save  # stands below the estimators, and knows them all
 
         save(self, path, overwrite=overwrite)
-
-    def _check_new(self, X: Array) -> Array:
-        """Validate rows given after ``fit``."""
-        check_is_fitted(self)
-        return validate_data(self, X, dtype=np.float64, reset=False)
 
     def _finish(self, Xi: Array) -> Array:
         """Truncate (or pad with the zero eigenvectors) to ``n_components_`` columns; then rows to the sphere if asked."""
@@ -85,8 +81,10 @@ class KernelEmbedding(Embedding):
         Low for outliers. A training point counts itself, so that its score is at least the log of its own weight; scores of
         training points and of new ones are not on one scale. For ``kernel="precomputed"``, X is the cross-kernel block.
         """
-        X = self._check_new(X)
-        return self._extension.log_mass(X)
+        return self._score_rows(self._check_new(X))
+
+    def _score_rows(self, X: Array, *, first: int = 0) -> Array:
+        return self._extension.log_mass(X, first=first)
 
     def _prepare(self, X: Array, sample_weight: Array | None) -> tuple[Array, Kernel, DenseOperator]:
         """Validated X, the kernel, and the operator on the points of positive weight."""

@@ -42,10 +42,6 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
     @abstractmethod
     def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Any: ...
 
-    @abstractmethod
-    def _extension_of(self, X: Array) -> Array:
-        """Ξ(x), all components, for rows that are still to be validated."""
-
     def _check_solver_parameters(self) -> None:
         if self.n_components is not None:
             check_integer("n_components", self.n_components, 1, "None or ")

@@ -86,7 +86,7 @@ class DiffusionMap(KernelEmbedding):
         self._extension = self._extend(X, kernel, A, np.divide(psi, self.eigenvalues_, out=np.zeros_like(psi), where=live))
         full = psi * self._factor
         if len(self._support) < len(X):
-            full = self._coordinates(X)
+            full = self._embed_rows(X)
             full[self._support] = psi * self._factor
         self.embedding_ = self._finish(full)
         if not live.all():
@@ -104,11 +104,10 @@ class DiffusionMap(KernelEmbedding):
 
     def transform(self, X: Array) -> Array:
         """Embed new rows by the Nyström formula; on training points this is the embedding itself."""
-        X = self._check_new(X)
-        return self._finish(self._coordinates(X))
+        return self._finish(self._extension_of(X))
 
-    def _coordinates(self, X: Array) -> Array:
-        return self._extension.nystroem(X) * self._factor
+    def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
+        return self._extension.nystroem(X, first=first) * self._factor
 
 
 def _leading_eigenvectors(A: DenseOperator, k: int) -> tuple[Array, Array]:

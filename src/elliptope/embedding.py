@@ -171,9 +171,8 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         """
         return self._finish(self._extension_of(X))
 
-    def _extension_of(self, X: Array) -> Array:
-        X = self._check_new(X)
-        return self._extension.normalized(X, self._diagonal)
+    def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
+        return self._extension.normalized(X, self._diagonal, first=first)
 
     def _check_parameters(self) -> None:
         self._check_solver_parameters()

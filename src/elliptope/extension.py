@@ -23,15 +23,19 @@ from scipy.special import logsumexp
 
 from .kernels import Array, Kernel
 
-# Kernel values held at a time (32 MB).
-_BLOCK_ENTRIES = 2**22
+# Kernel values, or entries of rows, held at a time (32 MB).
+BLOCK_ENTRIES = 2**22
 # Radii are capped so that their squares, the values b(x, x) of the learned kernel, stay finite.
 _MAX_LOG_RADIUS = 0.5 * math.log(np.finfo(float).max) - 1
 
 
-def row_blocks(rows: int, columns: int, block_entries: int = _BLOCK_ENTRIES) -> Iterator[slice]:
-    """Slices of ``rows`` such that no more than ``block_entries`` kernel values are held at a time."""
-    step = max(1, block_entries // columns)
+def rows_per_block(*lengths: int, block_entries: int = BLOCK_ENTRIES) -> int:
+    """Rows of that length, the largest one, of which no more than ``block_entries`` entries are held at a time."""
+    return max(1, block_entries // max(lengths))
+
+
+def row_blocks(rows: int, step: int) -> Iterator[slice]:
+    """Slices of ``rows``, ``step`` at a time."""
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))
 
@@ -65,14 +69,18 @@ class Extension:
     self_similarity: Array  # (n,): k(x_i, x_i)
     F: Array
 
-    def blocks(self, X: Array, block_entries: int = _BLOCK_ENTRIES) -> Iterator[tuple[slice, Attention]]:
-        """Blocks of rows of ``X`` with what they see; no more than ``block_entries`` kernel values at a time."""
+    def blocks(self, X: Array, block_entries: int = BLOCK_ENTRIES, *, first: int = 0) -> Iterator[tuple[slice, Attention]]:
+        """Blocks of rows of ``X`` with what they see; no more than ``block_entries`` kernel values at a time.
+
+        Messages count rows from ``first``, the number that row 0 has in what the user gave.
+        """
         values = self.F / np.sqrt(self.m)[:, None]
         c = (self.w * np.sqrt(self.m)) @ self.F / self.M
         log_w, log_self = np.log(self.w), 0.5 * np.log(self.self_similarity)
         uneven = bool(np.ptp(log_self))
-        for part in row_blocks(len(X), len(self.w), block_entries):
-            P = self.kernel.log_block(X[part], self.X)
+        for part in row_blocks(len(X), rows_per_block(len(self.w), X.shape[1], block_entries=block_entries)):
+            rows = X[part]
+            P = self.kernel.log_block(rows, self.X)
             # By Cauchy and Schwarz no training point is more similar to x_i, in this measure, than x_i itself.
             nearest = (P - log_self).argmax(axis=1) if uneven else P.argmax(axis=1)
             P += log_w
@@ -81,7 +89,7 @@ class Extension:
             if len(lost):
                 raise ValueError(
                     f"`X` has rows at which the kernel vanishes for every training point, so that they have no extension: "
-                    f"rows {_some(lost + part.start)}."
+                    f"rows {_some(lost + part.start + first)}."
                 )
             P -= top[:, None]
             np.exp(P, out=P)
@@ -89,23 +97,23 @@ class Extension:
             mean = P @ values
             mean /= total[:, None]
             mean -= c
-            yield part, Attention(X[part], mean, top + np.log(total), nearest)
+            yield part, Attention(rows, mean, top + np.log(total), nearest)
 
-    def log_mass(self, X: Array) -> Array:
+    def log_mass(self, X: Array, *, first: int = 0) -> Array:
         """log m_e(x), shape (len(X),): the log of the kernel density, up to a constant."""
         out = np.empty(len(X))
-        for part, attention in self.blocks(X):
+        for part, attention in self.blocks(X, first=first):
             out[part] = attention.log_mass
         return out
 
-    def nystroem(self, X: Array) -> Array:
+    def nystroem(self, X: Array, *, first: int = 0) -> Array:
         r""":math:`\sum_i w_i \bar a_e(x)_i f_i`, shape (len(X), r): the linear (Nyström) extension."""
         out = np.empty((len(X), self.F.shape[1]))
-        for part, attention in self.blocks(X):
+        for part, attention in self.blocks(X, first=first):
             out[part] = attention.mean * np.exp(0.5 * attention.log_mass)[:, None]
         return out
 
-    def normalized(self, X: Array, diagonal: Diagonal, block_entries: int = _BLOCK_ENTRIES) -> Array:
+    def normalized(self, X: Array, diagonal: Diagonal, block_entries: int = BLOCK_ENTRIES, *, first: int = 0) -> Array:
         r"""The paper's extension: the Nyström direction with length :math:`\sqrt{d(x)}`, shape (len(X), r).
 
         The norm runs over all columns of F. Where √d(x) is too large for its square to be finite, the radius is capped
@@ -113,11 +121,11 @@ class Extension:
         """
         out = np.empty((len(X), self.F.shape[1]))
         capped: list[Array] = []
-        for part, attention in self.blocks(X, block_entries):
+        for part, attention in self.blocks(X, block_entries, first=first):
             log_radius = diagonal.log_radius(attention)
             far = log_radius > _MAX_LOG_RADIUS
             if far.any():
-                capped.append(np.flatnonzero(far) + part.start)
+                capped.append(np.flatnonzero(far) + part.start + first)
             radius = np.exp(np.minimum(log_radius, _MAX_LOG_RADIUS))
             length = np.sqrt(np.einsum("ij,ij->i", attention.mean, attention.mean))
             # A vanishing direction happens on a null set only; zero is then the one answer without a preference.
@@ -144,14 +152,14 @@ class LinearExtension:
 
     def __call__(self, X: Array) -> Array:
         out = np.empty((len(X), self.alpha.shape[1]))
-        for part in row_blocks(len(X), len(self.X)):
+        for part in row_blocks(len(X), rows_per_block(*self.X.shape)):
             out[part] = self.kernel.block(X[part], self.X) @ self.alpha
         return out
 
     def log_mass(self, X: Array) -> Array:
         """log Σ_i w_i k(x, x_i), shape (len(X),)."""
         out = np.empty(len(X))
-        for part in row_blocks(len(X), len(self.X)):
+        for part in row_blocks(len(X), rows_per_block(*self.X.shape)):
             out[part] = logsumexp(self.kernel.log_block(X[part], self.X), b=self.w, axis=1)
         return out
 

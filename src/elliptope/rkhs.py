@@ -187,12 +187,13 @@ class RKHSEmbedding(CertifiedEmbedding):
 
     def score_samples(self, X: Array) -> Array:
         r"""Log density of the training points at each row, up to a constant: :math:`\log \sum_i w_i k(x, x_i)`."""
-        X = self._check_new(X)
-        return self._extension.log_mass(X)
+        return self._score_rows(self._check_new(X))
 
-    def _extension_of(self, X: Array) -> Array:
-        X = self._check_new(X)
+    def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
         return self._extension(X)
+
+    def _score_rows(self, X: Array, *, first: int = 0) -> Array:
+        return self._extension.log_mass(X)
 
     def _make_kernel(self, points: Array) -> Matern:
         p = points.shape[1]
