@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg.lapack import dpotrf
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from ._checks import check_choice, check_integer, check_vector
 from ._sample import distinct_points
@@ -21,6 +21,8 @@ from .extension import Extension
 from .kernels import BUILT_IN, Array, Kernel, Precomputed, make_kernel
 from .neighbors import Neighbors, SparseKernel, graph_kernel, neighbor_rule
 from .operators import DenseOperator, KernelOperator, SparseOperator, kernel_matrix
+from .planner import choose_operator, size_of
+from .streaming import Streaming
 
 # Asymmetry and negative eigenvalues, relative to the diagonal, that a precomputed kernel may owe to rounding.
 _KERNEL_ROUNDING = 1e-8
@@ -28,7 +30,7 @@ _KERNEL_ROUNDING = 1e-8
 _KERNEL_SAMPLE = 256
 
 
-class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Embedding(Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of all estimators: scikit-learn's conventions for dense rows in and columns out."""
 
     normalize: str | None
@@ -43,11 +45,6 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    @property
-    def _accept_sparse(self) -> str | bool:
-        """The format of sparse matrices that stand for something; rows of features are dense, as the tags say."""
-        return False
-
     def save(self, path: str | os.PathLike, *, overwrite: bool = False) -> None:
         """Write the fitted estimator to a file, for :func:`elliptope.load`: arrays and JSON with a checksum, no pickle.
 
@@ -57,11 +54,6 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         from .persistence import save  # stands below the estimators, and knows them all
 
         save(self, path, overwrite=overwrite)
-
-    def _check_new(self, X: Array) -> Array:
-        """Validate rows given after ``fit``."""
-        check_is_fitted(self)
-        return validate_data(self, X, dtype=np.float64, reset=False, accept_sparse=self._accept_sparse)
 
     def _finish(self, Xi: Array) -> Array:
         """Truncate (or pad with the zero eigenvectors) to ``n_components_`` columns; then rows to the sphere if asked."""
@@ -120,14 +112,17 @@ class KernelEmbedding(Embedding):
         Low for outliers. A training point counts itself, so that its score is at least the log of its own weight; scores of
         training points and of new ones are not on one scale. For ``kernel="precomputed"``, X is the cross-kernel block.
         """
-        X = self._check_new(X)
-        return self._extension.log_mass(X)
+        return self._score_rows(self._check_new(X))
+
+    def _score_rows(self, X: Array, *, first: int = 0) -> Array:
+        return self._extension.log_mass(X, first=first)
 
     def _prepare(self, X: Array, sample_weight: Array | None) -> Posed:
         """Validate, choose the kernel, and build the operator on the points of the program, which stand in ``_support``."""
         check_choice("normalize", self.normalize, (None, "unit"))
         n_jobs = count_threads(self.n_jobs)
         neighbors = neighbor_rule(self.kernel)
+        operator = self._plan(size_of(X, None if self.kernel == "precomputed" else sample_weight), n_jobs)
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2, accept_sparse=self._accept_sparse)
         w = check_sample_weight(sample_weight, X.shape[0])
         self._support = np.flatnonzero(w > 0)
@@ -158,11 +153,18 @@ class KernelEmbedding(Embedding):
             kernel = make_kernel(self.kernel, None)
             self.bandwidth_ = getattr(kernel, "bandwidth", None)
             check_callable_kernel(kernel, X_support)
-        return Posed(X, kernel, self._kernel_operator(kernel, X_support, w, n_jobs), place)
+        return Posed(X, kernel, self._build(operator, kernel, X_support, w, n_jobs), place)
 
-    def _kernel_operator(self, kernel: Kernel, X: Array, w: Array, n_jobs: int) -> KernelOperator:
-        """How the kernel on the points of the program is applied."""
+    def _plan(self, size: tuple[int, int] | None, n_jobs: int) -> str:
+        """The operator that ``fit`` will use, for rows and columns that are known from the shape; refused if too large."""
+        return "dense" if size is None else choose_operator(*size, kernel=self.kernel, estimator=type(self).__name__)
+
+    def _build(self, operator: str, kernel: Kernel, X: Array, w: Array, n_jobs: int) -> KernelOperator:
+        """The operator of that name on the points of the program."""
         return DenseOperator(kernel_matrix(kernel, X, n_jobs), w)
+
+    def _rows_together(self) -> int:
+        return self._extension.rows_together(self.n_features_in_)
 
     def _pose_distinct(self, neighbors: Neighbors, X: Array, w: Array, n_jobs: int) -> Posed:
         """Rows that are equal become one point: how often a point was seen says nothing about its surroundings."""

@@ -88,7 +88,7 @@ class DiffusionMap(KernelEmbedding):
         live = self.eigenvalues_ > _ZERO
         self._factor = np.where(live, self.eigenvalues_, 0.0) ** t * live
         self._extension = self._extend(posed, np.divide(psi, self.eigenvalues_, out=np.zeros_like(psi), where=live))
-        self.embedding_ = self._finish(posed.all_rows(psi * self._factor, self._coordinates))
+        self.embedding_ = self._finish(posed.all_rows(psi * self._factor, self._embed_rows))
         if not live.all():
             warnings.warn(
                 f"Abar has only {int(live.sum())} non-zero eigenvalues among the first {k}: the other columns are zero. "
@@ -104,11 +104,10 @@ class DiffusionMap(KernelEmbedding):
 
     def transform(self, X: Array) -> Array:
         """Embed new rows by the Nyström formula; on training points this is the embedding itself."""
-        X = self._check_new(X)
-        return self._finish(self._coordinates(X))
+        return self._finish(self._extension_of(X))
 
-    def _coordinates(self, X: Array) -> Array:
-        return self._extension.nystroem(X) * self._factor
+    def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
+        return self._extension.nystroem(X, first=first) * self._factor
 
 
 def _leading_eigenvectors(A: KernelOperator, k: int) -> tuple[Array, Array]:

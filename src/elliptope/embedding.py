@@ -10,20 +10,24 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ._base import KernelEmbedding
+from ._base import KernelEmbedding, Posed
 from ._certified import CertifiedEmbedding, eigenvectors
 from ._checks import check_choice, check_factor, check_integer
 from ._progress import with_callbacks
 from .diagonals import resolve_diagonal
-from .kernels import Array
+from .kernels import Array, Kernel
 from .neighbors import neighbor_rule
-from .operators import KernelOperator, SparseOperator
+from .operators import KernelOperator, NystroemOperator, SparseOperator, TiledOperator, TruncatedOperator
+from .planner import OPERATORS, choose_operator
 from .sdp import METHODS, Solution
 
 # 1 - m²/(k M) below this leaves fewer digits of the embedding than its extension must agree with.
 _SMALL_CONTRAST = 1e-6
 # Mass from other points, relative to a point's own, below which the kernel is the identity for this purpose.
 _IDENTITY_KERNEL = 1e-12
+# Points for which the problem is solved first where products are dear, and the gap to which.
+_COARSE_ROWS = 4000
+_COARSE_TOL = 1e-3
 
 
 class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
@@ -60,8 +64,14 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
     n_neighbors : int
         For ``kernel="neighbors"``, at least 2, a point counting itself; has no effect on the other kernels, nor on the
         bandwidth rules.
-    operator : {"auto", "dense"}
-        How the kernel is stored.
+    operator : {"auto", "dense", "tiled", "nystroem", "sparse"}
+        How the kernel is applied. ``"dense"`` stores it, which allows a proof. ``"tiled"`` recomputes it at every product;
+        the certificate is then probabilistic. ``"nystroem"`` replaces it by one of low rank: the certificate is that of the
+        surrogate, and its ``exact_interval`` says what follows for the exact problem. ``"sparse"`` leaves out what is
+        negligible (Gaussian kernels) or zero (``kernel="neighbors"``). ``"auto"``: dense as long as it fits, then tiled; a
+        fit that does not fit into memory is refused before it starts.
+    n_landmarks : int
+        For ``operator="nystroem"``.
     solver : {"auto", "power"}
         ``"power"`` is Algorithm 1 of the paper.
     rank : int or "auto"
@@ -109,6 +119,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         normalize: str | None = None,
         n_neighbors: int = 15,
         operator: str = "auto",
+        n_landmarks: int = 1000,
         solver: str = "auto",
         rank: int | str = "auto",
         tol: float = 1e-6,
@@ -124,6 +135,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         self.normalize = normalize
         self.n_neighbors = n_neighbors
         self.operator = operator
+        self.n_landmarks = n_landmarks
         self.solver = solver
         self.rank = rank
         self.tol = tol
@@ -145,7 +157,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         posed = self._prepare(X, sample_weight)
         J, n_rows = posed.operator, len(posed.place)
         self._warn_of_parts(J)
-        start = None if start is None else check_factor("start", start, n_rows)[self._support]
+        start = self._coarse_start(posed) if start is None else check_factor("start", start, n_rows)[self._support]
         self._diagonal = resolve_diagonal(self.diagonal, self._support, n_rows, posed.kernel, J)
         d = self._diagonal.on_sample(posed.X[self._support], J)
         J.set_row_scale(J.w * np.sqrt(d))
@@ -165,6 +177,45 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
             warnings.warn(self._advice(solution, J, d, constant), ConvergenceWarning, stacklevel=3)
         return self
 
+    def _plan(self, size: tuple[int, int] | None, n_jobs: int) -> str:
+        if size is None:
+            return "dense"
+        neighbors = neighbor_rule(self.kernel) is not None
+        return choose_operator(
+            *size,
+            kernel="neighbors" if neighbors else self.kernel,
+            operator=self.operator,
+            n_threads=n_jobs,
+            verbose=bool(self.verbose),
+            rank=self.rank,
+            n_landmarks=self.n_landmarks,
+            n_neighbors=self.n_neighbors,
+        )
+
+    def _build(self, operator: str, kernel: Kernel, X: Array, w: Array, n_jobs: int) -> KernelOperator:
+        if operator == "dense":
+            return super()._build(operator, kernel, X, w, n_jobs)
+        tiled = TiledOperator(kernel, X, w, n_jobs=n_jobs)
+        if operator == "nystroem":
+            return NystroemOperator(kernel, X, self.n_landmarks, w, tiled.m, self._seed(), n_jobs=n_jobs)
+        return TruncatedOperator(kernel, X, tiled.m, w, n_jobs=n_jobs) if operator == "sparse" else tiled
+
+    def _coarse_start(self, posed: Posed) -> Array | None:
+        """The solution for a sample of the points, extended to all of them: where products are dear, a good start."""
+        n = posed.operator.n
+        if not isinstance(posed.operator, TiledOperator) or n <= _COARSE_ROWS:
+            return None
+        rows = np.sort(np.random.default_rng(self._seed()).choice(n, _COARSE_ROWS, replace=False))
+        X, w = posed.X[self._support], posed.operator.w
+        diagonal = self.diagonal if isinstance(self.diagonal, str) or callable(self.diagonal) else "kernel"
+        coarse = SDPEmbedding(kernel=posed.kernel, diagonal=diagonal, operator="dense", tol=_COARSE_TOL, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # any start will do
+            coarse.fit(X[rows], sample_weight=w[rows])
+        if self.verbose:
+            print(f"start from {_COARSE_ROWS} of {n} points: {coarse.status_}, rank {len(coarse.eigenvalues_)}")
+        return coarse._embed_rows(X)
+
     def transform(self, X: Array) -> Array:
         r"""Embed new rows.
 
@@ -177,13 +228,13 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         """
         return self._finish(self._extension_of(X))
 
-    def _extension_of(self, X: Array) -> Array:
-        X = self._check_new(X)
-        return self._extension.normalized(X, self._diagonal)
+    def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
+        return self._extension.normalized(X, self._diagonal, first=first)
 
     def _check_parameters(self) -> None:
         self._check_solver_parameters()
-        check_choice("operator", self.operator, ("auto", "dense"))
+        check_choice("operator", self.operator, ("auto", *OPERATORS))
+        check_integer("n_landmarks", self.n_landmarks, 1)
         check_choice("solver", self.solver, tuple(METHODS))
         check_integer("n_neighbors", self.n_neighbors, 1)
 

@@ -23,19 +23,23 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from .kernels import Array, Kernel
-from .neighbors import SparseKernel
+from .neighbors import GraphKernel, SparseKernel
 
-# Kernel values held at a time (32 MB).
-_BLOCK_ENTRIES = 2**22
+# Kernel values, or entries of rows, held at a time (32 MB).
+BLOCK_ENTRIES = 2**22
 # Entries that a row of a sparse kernel is reckoned with: its neighbours, those that see it, and the search for both.
 _SPARSE_COLUMNS = 64
 # Radii are capped so that their squares, the values b(x, x) of the learned kernel, stay finite.
 _MAX_LOG_RADIUS = 0.5 * math.log(np.finfo(float).max) - 1
 
 
-def row_blocks(rows: int, columns: int, block_entries: int = _BLOCK_ENTRIES) -> Iterator[slice]:
-    """Slices of ``rows`` such that no more than ``block_entries`` kernel values are held at a time."""
-    step = max(1, block_entries // columns)
+def rows_per_block(*lengths: int, block_entries: int = BLOCK_ENTRIES) -> int:
+    """Rows of that length, the largest one, of which no more than ``block_entries`` entries are held at a time."""
+    return max(1, block_entries // max(lengths))
+
+
+def row_blocks(rows: int, step: int) -> Iterator[slice]:
+    """Slices of ``rows``, ``step`` at a time."""
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))
 
@@ -69,26 +73,35 @@ class Extension:
     self_similarity: Array  # (n,): k(x_i, x_i)
     F: Array
 
-    def blocks(self, X: Array, block_entries: int = _BLOCK_ENTRIES) -> Iterator[tuple[slice, Attention]]:
-        """Blocks of rows of ``X`` with what they see; no more than ``block_entries`` kernel values at a time."""
+    def rows_together(self, p: int, block_entries: int = BLOCK_ENTRIES) -> int:
+        """Rows with p columns that are looked at at a time."""
+        columns = min(_SPARSE_COLUMNS, len(self.w)) if isinstance(self.kernel, SparseKernel) else len(self.w)
+        # The rows of a graph are sparse themselves.
+        p = min(p, _SPARSE_COLUMNS) if isinstance(self.kernel, GraphKernel) else p
+        return rows_per_block(columns, p, block_entries=block_entries)
+
+    def blocks(self, X: Array, block_entries: int = BLOCK_ENTRIES, *, first: int = 0) -> Iterator[tuple[slice, Attention]]:
+        """Blocks of rows of ``X`` with what they see; no more than ``block_entries`` kernel values at a time.
+
+        Messages count rows from ``first``, the number that row 0 has in what the user gave.
+        """
         values = self.F / np.sqrt(self.m)[:, None]
         c = (self.w * np.sqrt(self.m)) @ self.F / self.M
         log_w, log_self = np.log(self.w), 0.5 * np.log(self.self_similarity)
-        sparse_rows = isinstance(self.kernel, SparseKernel)
-        columns = min(_SPARSE_COLUMNS, len(self.w)) if sparse_rows else len(self.w)
-        look = self._look_sparse if sparse_rows else self._look
-        for part in row_blocks(X.shape[0], columns, block_entries):
-            P, total, top, nearest = look(X[part], log_w, log_self)
+        look = self._look_sparse if isinstance(self.kernel, SparseKernel) else self._look
+        for part in row_blocks(X.shape[0], self.rows_together(X.shape[1], block_entries)):
+            rows = X[part]
+            P, total, top, nearest = look(rows, log_w, log_self)
             lost = np.flatnonzero(~np.isfinite(top))
             if len(lost):
                 raise ValueError(
                     f"`X` has rows at which the kernel vanishes for every training point, so that they have no extension: "
-                    f"rows {_some(lost + part.start)}."
+                    f"rows {_some(lost + part.start + first)}."
                 )
             mean = P @ values
             mean /= total[:, None]
             mean -= c
-            yield part, Attention(X[part], mean, top + np.log(total), nearest)
+            yield part, Attention(rows, mean, top + np.log(total), nearest)
 
     def _look(self, X: Array, log_w: Array, log_self: Array) -> tuple[Array, Array, Array, Array]:
         """Weights p_i(x), relative to the largest of a row; their sum, the log of the largest, and the nearest point."""
@@ -121,21 +134,21 @@ class Extension:
             total[some] = np.add.reduceat(P.data, starts)
         return P, total, top, nearest
 
-    def log_mass(self, X: Array) -> Array:
+    def log_mass(self, X: Array, *, first: int = 0) -> Array:
         """log m_e(x), shape (len(X),): the log of the kernel density, up to a constant."""
         out = np.empty(X.shape[0])
-        for part, attention in self.blocks(X):
+        for part, attention in self.blocks(X, first=first):
             out[part] = attention.log_mass
         return out
 
-    def nystroem(self, X: Array) -> Array:
+    def nystroem(self, X: Array, *, first: int = 0) -> Array:
         r""":math:`\sum_i w_i \bar a_e(x)_i f_i`, shape (len(X), r): the linear (Nyström) extension."""
         out = np.empty((X.shape[0], self.F.shape[1]))
-        for part, attention in self.blocks(X):
+        for part, attention in self.blocks(X, first=first):
             out[part] = attention.mean * np.exp(0.5 * attention.log_mass)[:, None]
         return out
 
-    def normalized(self, X: Array, diagonal: Diagonal, block_entries: int = _BLOCK_ENTRIES) -> Array:
+    def normalized(self, X: Array, diagonal: Diagonal, block_entries: int = BLOCK_ENTRIES, *, first: int = 0) -> Array:
         r"""The paper's extension: the Nyström direction with length :math:`\sqrt{d(x)}`, shape (len(X), r).
 
         The norm runs over all columns of F. Where √d(x) is too large for its square to be finite, the radius is capped
@@ -143,11 +156,11 @@ class Extension:
         """
         out = np.empty((X.shape[0], self.F.shape[1]))
         capped: list[Array] = []
-        for part, attention in self.blocks(X, block_entries):
+        for part, attention in self.blocks(X, block_entries, first=first):
             log_radius = diagonal.log_radius(attention)
             far = log_radius > _MAX_LOG_RADIUS
             if far.any():
-                capped.append(np.flatnonzero(far) + part.start)
+                capped.append(np.flatnonzero(far) + part.start + first)
             radius = np.exp(np.minimum(log_radius, _MAX_LOG_RADIUS))
             length = np.sqrt(np.einsum("ij,ij->i", attention.mean, attention.mean))
             # A vanishing direction happens on a null set only; zero is then the one answer without a preference.
@@ -174,14 +187,14 @@ class LinearExtension:
 
     def __call__(self, X: Array) -> Array:
         out = np.empty((len(X), self.alpha.shape[1]))
-        for part in row_blocks(len(X), len(self.X)):
+        for part in row_blocks(len(X), rows_per_block(*self.X.shape)):
             out[part] = self.kernel.block(X[part], self.X) @ self.alpha
         return out
 
     def log_mass(self, X: Array) -> Array:
         """log Σ_i w_i k(x, x_i), shape (len(X),)."""
         out = np.empty(len(X))
-        for part in row_blocks(len(X), len(self.X)):
+        for part in row_blocks(len(X), rows_per_block(*self.X.shape)):
             out[part] = logsumexp(self.kernel.log_block(X[part], self.X), b=self.w, axis=1)
         return out
 
