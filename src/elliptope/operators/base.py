@@ -52,6 +52,11 @@ class Operator(ABC):
         """The same J for early products, stored in single precision; None where that would not be faster."""
         return None
 
+    @property
+    def single_after(self) -> int:
+        """Steps after which a slow approach goes on in single precision: before, the copy costs more than it saves."""
+        return 20
+
     def metric(self) -> Metric | None:
         """The metric in which the problem is well conditioned; None where every row has its own scale."""
         return None
