@@ -20,7 +20,7 @@ from timing import Stopwatch, best
 from elliptope import SDPEmbedding
 from elliptope.datasets import load_htru2
 from elliptope.operators import factorization
-from elliptope.sdp import certificate
+from elliptope.sdp import certify
 
 TRAINING = 12_528
 
@@ -46,7 +46,7 @@ def main() -> None:
     X, _ = load_htru2()
     X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
     rows = np.random.default_rng(0).permutation(len(X))[:TRAINING]
-    proof = Stopwatch(certificate, "_prove")
+    proof = Stopwatch(certify, "_prove")
     factorisation = Stopwatch(factorization, "dpotrf")
     n = TRAINING
     for sigma in sigmas:

@@ -10,7 +10,7 @@ import numpy as np
 
 from elliptope.operators import as_operator
 from elliptope.sdp import Certificate
-from elliptope.sdp.certificate import certify
+from elliptope.sdp.certify import certify
 from elliptope.sdp.problem import Problem, normalize_rows, random_start
 
 Array = np.ndarray

@@ -46,7 +46,11 @@ def _sdp(X: np.ndarray, seed: int, scale: float) -> Any:
     return SDPEmbedding(bandwidth=scale * knn_bandwidth(X), normalize="unit", random_state=seed)
 
 
-def _rkhs(X: np.ndarray, seed: int, scale: float, regularization: float) -> Any:
+def _sdp_neighbors(X: np.ndarray, seed: int, n_neighbors: int) -> Any:
+    return SDPEmbedding(kernel="neighbors", n_neighbors=n_neighbors, normalize="unit", random_state=seed)
+
+
+def _rkhs(X: np.ndarray, seed: int, scale: float, regularization: float | str) -> Any:
     length = scale * median_bandwidth(X)
     return RKHSEmbedding(length_scale=length, regularization=regularization, normalize="unit", random_state=seed)
 
@@ -86,8 +90,14 @@ def _umap(X: np.ndarray, seed: int, n_neighbors: int, min_dist: float) -> Any:
 
 METHODS: dict[str, Method] = {
     "SDPEmbedding": Method(_sdp, {"scale": 1.0}, _grid(scale=(0.5, 0.7, 1.0, 1.4, 2.0, 4.0))),
+    "SDPEmbedding, neighbors": Method(
+        _sdp_neighbors, {"n_neighbors": 15}, _grid(n_neighbors=(5, 10, 15, 20, 30, 50))
+    ),
     "RKHSEmbedding": Method(
-        _rkhs, {"scale": 1.0, "regularization": 1e-3}, _grid(scale=(0.5, 1.0, 2.0), regularization=(1e-4, 1e-3)), slow=True
+        _rkhs,
+        {"scale": 1.0, "regularization": "auto"},
+        _grid(scale=(0.5, 1.0, 2.0), regularization=("auto", 1e-3)),
+        slow=True,
     ),
     "DiffusionMap": Method(_diffusion, {"scale": 1.0, "columns": 2}, _grid(scale=(1.0, 2.0, 4.0), columns=COLUMNS)),
     "DiffusionMap, unit rows": Method(

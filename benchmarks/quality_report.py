@@ -16,6 +16,7 @@ Row = dict[str, Any]
 # Okabe and Ito's colours (grey for their yellow), told apart by the colour-blind; markers and styles tell relatives apart.
 LINES = {
     "SDPEmbedding": ("#000000", "o", "-"),
+    "SDPEmbedding, neighbors": ("#000000", "s", "--"),
     "RKHSEmbedding": ("#000000", "s", ":"),
     "DiffusionMap": ("#E69F00", "v", "-"),
     "DiffusionMap, unit rows": ("#E69F00", "^", ":"),
@@ -185,6 +186,6 @@ def _curve(panel: Any, method: str, rows: list[Row]) -> None:
     shares = sorted({row["outliers"] for row in rows})
     means = [np.mean([r["nmi"] for r in rows if r["setting"] == setting and r["outliers"] == share]) for share in shares]
     colour, marker, style = LINES[method]
-    width = 3.0 if method == "SDPEmbedding" else 1.3
+    width = 3.0 if method.startswith("SDPEmbedding") else 1.3
     percent = [100 * share for share in shares]
     panel.plot(percent, means, color=colour, marker=marker, linestyle=style, linewidth=width, label=method)

@@ -12,7 +12,8 @@ from scipy.sparse.linalg import aslinearoperator
 from elliptope.kernels import Gaussian
 from elliptope.operators import DenseOperator, as_operator, kernel_matrix
 from elliptope.sdp import solve
-from elliptope.sdp.certificate import certify, dual_metrics
+from elliptope.sdp.certificate import dual_metrics
+from elliptope.sdp.certify import certify
 from elliptope.sdp.problem import Problem
 
 # What rounding in the tests' own sums may take, relative to the sums of absolute values.

@@ -9,7 +9,7 @@ from elliptope.operators.factorization import UNIT, cholesky_rounding
 from elliptope.operators.matrix import DenseMatrix
 from elliptope.operators.metric import DiagonalMetric
 from elliptope.sdp import solve
-from elliptope.sdp.certificate import certify
+from elliptope.sdp.certify import certify
 from elliptope.sdp.problem import Problem, random_start
 
 N = 30

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg.lapack import dpotrf
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from ._checks import check_choice, check_vector
+from ._checks import check_choice, check_integer, check_vector
+from ._sample import distinct_points
 from .bandwidth import resolve_bandwidth
 from .extension import Extension
 from .kernels import BUILT_IN, Array, Kernel, Precomputed, make_kernel
-from .operators import DenseOperator, kernel_matrix
+from .neighbors import Neighbors, SparseKernel, graph_kernel, neighbor_rule
+from .operators import DenseOperator, KernelOperator, SparseOperator, kernel_matrix
+from .planner import choose_operator, size_of
+from .streaming import Streaming
 
 # Asymmetry and negative eigenvalues, relative to the diagonal, that a precomputed kernel may owe to rounding.
 _KERNEL_ROUNDING = 1e-8
@@ -24,7 +30,7 @@ _KERNEL_ROUNDING = 1e-8
 _KERNEL_SAMPLE = 256
 
 
-class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Embedding(Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of all estimators: scikit-learn's conventions for dense rows in and columns out."""
 
     normalize: str | None
@@ -49,11 +55,6 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         save(self, path, overwrite=overwrite)
 
-    def _check_new(self, X: Array) -> Array:
-        """Validate rows given after ``fit``."""
-        check_is_fitted(self)
-        return validate_data(self, X, dtype=np.float64, reset=False)
-
     def _finish(self, Xi: Array) -> Array:
         """Truncate (or pad with the zero eigenvectors) to ``n_components_`` columns; then rows to the sphere if asked."""
         k = self.n_components_
@@ -66,6 +67,27 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return Z.copy()
 
 
+@dataclass(frozen=True)
+class Posed:
+    """What ``fit`` has made of its input: the program, and which of its points every row is."""
+
+    X: Any  # (N, p), or a sparse graph (N, N)
+    kernel: Kernel
+    operator: KernelOperator
+    place: Array  # (N,): the point that a row is; -1 where its weight is zero
+
+    def all_rows(self, F: Array, extend: Callable[[Any], Array]) -> Array:
+        """Values F at the points of the program, (n, r), at all rows: those without weight are extended."""
+        if len(F) == len(self.place):
+            return F
+        full = np.empty((len(self.place), F.shape[1]))
+        rest = self.place < 0
+        full[~rest] = F[self.place[~rest]]
+        if rest.any():
+            full[rest] = extend(self.X[rest])
+        return full
+
+
 class KernelEmbedding(Embedding):
     """Base of the estimators that live on a normalised kernel."""
 
@@ -76,8 +98,13 @@ class KernelEmbedding(Embedding):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         return tags
+
+    @property
+    def _accept_sparse(self) -> str | bool:
+        """A graph of distances, for the neighbour kernel."""
+        return "csr" if neighbor_rule(self.kernel) is not None else False
 
     def score_samples(self, X: Array) -> Array:
         r"""Log density of the training points at each row, up to a constant: :math:`\log m_e(x)`.
@@ -85,44 +112,76 @@ class KernelEmbedding(Embedding):
         Low for outliers. A training point counts itself, so that its score is at least the log of its own weight; scores of
         training points and of new ones are not on one scale. For ``kernel="precomputed"``, X is the cross-kernel block.
         """
-        X = self._check_new(X)
-        return self._extension.log_mass(X)
+        return self._score_rows(self._check_new(X))
 
-    def _prepare(self, X: Array, sample_weight: Array | None) -> tuple[Array, Kernel, DenseOperator]:
-        """Validated X, the kernel, and the operator on the points of positive weight."""
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+    def _score_rows(self, X: Array, *, first: int = 0) -> Array:
+        return self._extension.log_mass(X, first=first)
+
+    def _prepare(self, X: Array, sample_weight: Array | None) -> Posed:
+        """Validate, choose the kernel, and build the operator on the points of the program, which stand in ``_support``."""
         check_choice("normalize", self.normalize, (None, "unit"))
         n_jobs = count_threads(self.n_jobs)
-        w = check_sample_weight(sample_weight, len(X))
+        neighbors = neighbor_rule(self.kernel)
+        operator = self._plan(size_of(X, None if self.kernel == "precomputed" else sample_weight), n_jobs)
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2, accept_sparse=self._accept_sparse)
+        w = check_sample_weight(sample_weight, X.shape[0])
         self._support = np.flatnonzero(w > 0)
         if len(self._support) < 2:
             raise ValueError(
                 "`sample_weight` must be positive for at least 2 samples: "
                 f"the weight is zero for {len(w) - len(self._support)} of {len(w)}."
             )
+        self.bandwidth_ = None
+        if neighbors is not None and not sparse.issparse(X):
+            return self._pose_distinct(neighbors, X, w, n_jobs)
+        place = np.full(len(w), -1)
+        place[self._support] = np.arange(len(self._support))
         w = w[self._support]
+        if neighbors is not None:
+            graph = graph_kernel(X, self._n_neighbors(), self._support)
+            return Posed(X, graph, SparseOperator(graph.matrix(), w, n_jobs), place)
         if self.kernel == "precomputed":
             K = check_kernel_matrix(X)[np.ix_(self._support, self._support)]
             same = np.ptp(K.diagonal()) <= _KERNEL_ROUNDING * K.diagonal().max()
             kernel: Kernel = Precomputed(float(K.diagonal().mean()) if same else None, self._support)
-            self.bandwidth_ = None
+            return Posed(X, kernel, DenseOperator(K, w), place)
+        X_support = X[self._support]
+        if isinstance(self.kernel, str) and self.kernel in BUILT_IN:
+            self.bandwidth_ = resolve_bandwidth(self.bandwidth, X_support)
+            kernel = make_kernel(self.kernel, self.bandwidth_)
         else:
-            X_support = X[self._support]
-            if isinstance(self.kernel, str) and self.kernel in BUILT_IN:
-                self.bandwidth_ = resolve_bandwidth(self.bandwidth, X_support)
-                kernel = make_kernel(self.kernel, self.bandwidth_)
-            else:
-                kernel = make_kernel(self.kernel, None)
-                self.bandwidth_ = getattr(kernel, "bandwidth", None)
-                check_callable_kernel(kernel, X_support)
-            K = kernel_matrix(kernel, X_support, n_jobs)
-        return X, kernel, DenseOperator(K, w)
+            kernel = make_kernel(self.kernel, None)
+            self.bandwidth_ = getattr(kernel, "bandwidth", None)
+            check_callable_kernel(kernel, X_support)
+        return Posed(X, kernel, self._build(operator, kernel, X_support, w, n_jobs), place)
 
-    def _extend(self, X: Array, kernel: Kernel, operator: DenseOperator, F: Array) -> Extension:
-        diagonal = operator.kernel_diagonal()
-        # A precomputed kernel has no use for training points, and would keep a second n × n array.
-        points = np.empty((operator.n, 0)) if self.kernel == "precomputed" else X[self._support]
-        return Extension(kernel, points, operator.w, operator.m, operator.M, diagonal, F)
+    def _plan(self, size: tuple[int, int] | None, n_jobs: int) -> str:
+        """The operator that ``fit`` will use, for rows and columns that are known from the shape; refused if too large."""
+        return "dense" if size is None else choose_operator(*size, kernel=self.kernel, estimator=type(self).__name__)
+
+    def _build(self, operator: str, kernel: Kernel, X: Array, w: Array, n_jobs: int) -> KernelOperator:
+        """The operator of that name on the points of the program."""
+        return DenseOperator(kernel_matrix(kernel, X, n_jobs), w)
+
+    def _rows_together(self) -> int:
+        return self._extension.rows_together(self.n_features_in_)
+
+    def _pose_distinct(self, neighbors: Neighbors, X: Array, w: Array, n_jobs: int) -> Posed:
+        """Rows that are equal become one point: how often a point was seen says nothing about its surroundings."""
+        sample = distinct_points(X, w)
+        self._support = sample.first
+        kernel, K = neighbors.fit(sample.points, self._n_neighbors(), n_jobs)
+        return Posed(X, kernel, SparseOperator(K, sample.w, n_jobs), sample.place)
+
+    def _n_neighbors(self) -> int:
+        return check_integer("n_neighbors", getattr(self, "n_neighbors", None), 2)
+
+    def _extend(self, posed: Posed, F: Array) -> Extension:
+        kernel, operator = posed.kernel, posed.operator
+        # A kernel that knows its training points, or is precomputed, would only keep them twice.
+        known = isinstance(kernel, Precomputed | SparseKernel)
+        points = np.empty((operator.n, 0)) if known else posed.X[self._support]
+        return Extension(kernel, points, operator.w, operator.m, operator.M, operator.kernel_diagonal(), F)
 
 
 def fix_signs(F: Array) -> Array:

@@ -42,10 +42,6 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
     @abstractmethod
     def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Any: ...
 
-    @abstractmethod
-    def _extension_of(self, X: Array) -> Array:
-        """Ξ(x), all components, for rows that are still to be validated."""
-
     def _check_solver_parameters(self) -> None:
         if self.n_components is not None:
             check_integer("n_components", self.n_components, 1, "None or ")
@@ -56,7 +52,7 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
 
     def _solve(self, J: Operator, method: str = "auto", start: Array | None = None) -> Solution:
         """Solve, and record what the solver says of its solution."""
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        seed = self._seed()
         solution = solve(
             J,
             method=method,
@@ -73,6 +69,9 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
         self.n_iter_ = solution.n_iter
         self.n_products_ = solution.n_products
         return solution
+
+    def _seed(self) -> int:
+        return check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
 
     def _set_components(self, rank: int) -> None:
         self.n_components_ = rank if self.n_components is None else int(self.n_components)

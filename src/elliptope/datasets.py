@@ -1,4 +1,4 @@
-r"""Data sets of the paper: three that are generated and two that are read.
+r"""Data sets of the paper: three that are generated and two that are read; and a large one.
 
 The readers take a folder of local files, named by an argument or by the environment variable
 ``ELLIPTOPE_DATA``, because machines are often offline; without a folder they use OpenML.
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.stats import zscore
 from sklearn.utils import check_random_state
 
-__all__ = ["clusters_with_outliers", "interval_grid", "load_htru2", "load_mnist_digits", "two_moons"]
+__all__ = ["clusters_with_outliers", "interval_grid", "load_covertype", "load_htru2", "load_mnist_digits", "two_moons"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,6 +33,8 @@ Ints = NDArray[np.int64]
 DATA_VARIABLE = "ELLIPTOPE_DATA"
 HTRU2_FILE = "htru2.npz"
 HTRU2_OPENML_ID = 45558  # "Pulsar-Dataset-HTRU2": 17 898 rows, 8 features
+COVERTYPE_FILE = "covtype10.npz"
+COVERTYPE_COLUMNS = 10  # the quantitative ones; the others are indicators
 MNIST_FILE = "mnist_train_1_4.npz"
 MNIST_TRAIN_ROWS = 60_000  # OpenML stores the training split first, then the 10 000 test images
 
@@ -190,6 +192,32 @@ def load_htru2(data_home: str | os.PathLike[str] | None = None) -> tuple[Floats,
     else:
         X, y = _fetch_openml("HTRU2", data_id=HTRU2_OPENML_ID)
     return X.astype(np.float64), _integer_labels(y)
+
+
+def load_covertype(data_home: str | os.PathLike[str] | None = None) -> tuple[Floats, Ints]:
+    """The ten quantitative columns of Covertype: elevation, slope, distances, shade of 581 012 plots of forest.
+
+    Parameters
+    ----------
+    data_home : path or None, default=None
+        Folder that holds ``covtype10.npz``, with arrays ``X`` and ``y``; see :func:`load_htru2`. Without a folder,
+        scikit-learn's ``fetch_covtype`` downloads them.
+
+    Returns
+    -------
+    X : ndarray of shape (581012, 10)
+        As published, not standardized.
+    y : ndarray of shape (581012,)
+        Type of cover, 1 to 7.
+    """
+    path = _local_file(COVERTYPE_FILE, data_home)
+    if path is not None:
+        X, y = _read_npz(path)
+    else:
+        from sklearn.datasets import fetch_covtype
+
+        X, y = fetch_covtype(return_X_y=True)
+    return X[:, :COVERTYPE_COLUMNS].astype(np.float64), _integer_labels(y)
 
 
 def load_mnist_digits(

@@ -45,7 +45,7 @@ class ConstantDiagonal:
         return np.ones(operator.n)
 
     def log_radius(self, attention: Attention) -> Array:
-        return np.zeros(len(attention.X))
+        return np.zeros(attention.X.shape[0])
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class CallableDiagonal:
     function: Callable[[Array], Array]
 
     def __call__(self, X: Array) -> Array:
-        return check_vector("diagonal", self.function(X), len(X))
+        return check_vector("diagonal", self.function(X), X.shape[0])
 
     def on_sample(self, X: Array, operator: KernelOperator) -> Array:
         return self(X)

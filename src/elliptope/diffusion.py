@@ -14,7 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from ._base import KernelEmbedding, fix_signs
 from ._checks import check_integer, check_non_negative
 from .kernels import Array
-from .operators import DenseOperator
+from .neighbors import neighbor_rule
+from .operators import KernelOperator
 
 # Below this size a dense factorisation costs no more than Lanczos.
 _DENSE_SIZE = 1000
@@ -71,7 +72,10 @@ class DiffusionMap(KernelEmbedding):
         """Compute the leading eigenvectors on the rows of ``X``."""
         k = check_integer("n_components", self.n_components, 1)
         t = check_non_negative("diffusion_time", self.diffusion_time)
-        X, kernel, A = self._prepare(X, sample_weight)
+        if neighbor_rule(self.kernel) is not None:
+            raise ValueError(f"`kernel` must be psd for a diffusion map, got {self.kernel!r}; SDPEmbedding takes it.")
+        posed = self._prepare(X, sample_weight)
+        A = posed.operator
         if k > A.n - 1:
             raise ValueError(
                 f"`n_components` must be at most n - 1 = {A.n - 1} for {A.n} samples of positive weight, got {k}."
@@ -83,12 +87,8 @@ class DiffusionMap(KernelEmbedding):
         self.eigenvalues_ = np.maximum(values, 0.0)
         live = self.eigenvalues_ > _ZERO
         self._factor = np.where(live, self.eigenvalues_, 0.0) ** t * live
-        self._extension = self._extend(X, kernel, A, np.divide(psi, self.eigenvalues_, out=np.zeros_like(psi), where=live))
-        full = psi * self._factor
-        if len(self._support) < len(X):
-            full = self._coordinates(X)
-            full[self._support] = psi * self._factor
-        self.embedding_ = self._finish(full)
+        self._extension = self._extend(posed, np.divide(psi, self.eigenvalues_, out=np.zeros_like(psi), where=live))
+        self.embedding_ = self._finish(posed.all_rows(psi * self._factor, self._embed_rows))
         if not live.all():
             warnings.warn(
                 f"Abar has only {int(live.sum())} non-zero eigenvalues among the first {k}: the other columns are zero. "
@@ -104,14 +104,13 @@ class DiffusionMap(KernelEmbedding):
 
     def transform(self, X: Array) -> Array:
         """Embed new rows by the Nyström formula; on training points this is the embedding itself."""
-        X = self._check_new(X)
-        return self._finish(self._coordinates(X))
+        return self._finish(self._extension_of(X))
 
-    def _coordinates(self, X: Array) -> Array:
-        return self._extension.nystroem(X) * self._factor
+    def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
+        return self._extension.nystroem(X, first=first) * self._factor
 
 
-def _leading_eigenvectors(A: DenseOperator, k: int) -> tuple[Array, Array]:
+def _leading_eigenvectors(A: KernelOperator, k: int) -> tuple[Array, Array]:
     """The k largest eigenvalues, descending, with orthonormal eigenvectors (n, k).
 
     Outliers give eigenvalues that agree with 1 to all digits, and one Krylov space holds one copy of each. A second run,
@@ -136,7 +135,7 @@ def _linear(matmat: Callable[[Array], Array], n: int) -> LinearOperator:
     return LinearOperator((n, n), matvec=lambda q: matmat(q.reshape(-1, 1)), matmat=matmat, dtype=np.float64)
 
 
-def _dense_eigenvectors(A: DenseOperator, k: int) -> tuple[Array, Array]:
+def _dense_eigenvectors(A: KernelOperator, k: int) -> tuple[Array, Array]:
     with A.triangle(np.ones(A.n)) as T:
         # T is minus Abar, in the upper triangle of its transpose; the copy keeps the loan intact.
         values, U = eigh(T.T, lower=False, subset_by_index=[0, k - 1], check_finite=False)

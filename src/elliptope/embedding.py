@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ._base import KernelEmbedding
+from ._base import KernelEmbedding, Posed
 from ._certified import CertifiedEmbedding, eigenvectors
 from ._checks import check_choice, check_factor, check_integer
 from ._progress import with_callbacks
 from .diagonals import resolve_diagonal
-from .kernels import Array
-from .operators import DenseOperator
+from .kernels import Array, Kernel
+from .neighbors import neighbor_rule
+from .operators import KernelOperator, NystroemOperator, SparseOperator, TiledOperator, TruncatedOperator
+from .planner import OPERATORS, choose_operator
 from .sdp import METHODS, Solution
 
 # 1 - m²/(k M) below this leaves fewer digits of the embedding than its extension must agree with.
 _SMALL_CONTRAST = 1e-6
 # Mass from other points, relative to a point's own, below which the kernel is the identity for this purpose.
 _IDENTITY_KERNEL = 1e-12
+# Points for which the problem is solved first where products are dear, and the gap to which.
+_COARSE_ROWS = 4000
+_COARSE_TOL = 1e-3
 
 
 class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
@@ -39,7 +45,10 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
     n_components : int or None
         Columns of the embedding. None: the rank of the optimum. An int keeps the leading ones; columns beyond the rank
         are zero.
-    kernel : {"gaussian", "laplacian", "matern", "precomputed"}, Kernel or callable
+    kernel : {"gaussian", "laplacian", "matern", "neighbors", "precomputed"}, Kernel, Neighbors or callable
+        ``"neighbors"``: every point has its own scale, the distance to its ``n_neighbors``-th nearest point, and sees only
+        its surroundings; see :mod:`elliptope.neighbors`. The way to large data and to clusters. ``fit`` also takes a sparse
+        graph of distances, such as ``KNeighborsTransformer`` makes, and ``transform`` then rows of the same kind.
         ``"precomputed"``: ``fit`` takes the kernel matrix, ``transform`` the cross-kernel block. A callable
         ``k(X, Y) -> (n, m)`` must be symmetric, non-negative and psd. A :class:`~elliptope.kernels.Kernel` carries its own
         bandwidth.
@@ -53,9 +62,16 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
     normalize : {None, "unit"}
         ``"unit"``: rows, after truncation to ``n_components``, are projected to the unit sphere.
     n_neighbors : int
-        For neighbour kernels; has no effect on the other kernels, nor on the bandwidth rules.
-    operator : {"auto", "dense"}
-        How the kernel is stored.
+        For ``kernel="neighbors"``, at least 2, a point counting itself; has no effect on the other kernels, nor on the
+        bandwidth rules.
+    operator : {"auto", "dense", "tiled", "nystroem", "sparse"}
+        How the kernel is applied. ``"dense"`` stores it, which allows a proof. ``"tiled"`` recomputes it at every product;
+        the certificate is then probabilistic. ``"nystroem"`` replaces it by one of low rank: the certificate is that of the
+        surrogate, and its ``exact_interval`` says what follows for the exact problem. ``"sparse"`` leaves out what is
+        negligible (Gaussian kernels) or zero (``kernel="neighbors"``). ``"auto"``: dense as long as it fits, then tiled; a
+        fit that does not fit into memory is refused before it starts.
+    n_landmarks : int
+        For ``operator="nystroem"``.
     solver : {"auto", "power"}
         ``"power"`` is Algorithm 1 of the paper.
     rank : int or "auto"
@@ -103,6 +119,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         normalize: str | None = None,
         n_neighbors: int = 15,
         operator: str = "auto",
+        n_landmarks: int = 1000,
         solver: str = "auto",
         rank: int | str = "auto",
         tol: float = 1e-6,
@@ -118,6 +135,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         self.normalize = normalize
         self.n_neighbors = n_neighbors
         self.operator = operator
+        self.n_landmarks = n_landmarks
         self.solver = solver
         self.rank = rank
         self.tol = tol
@@ -136,28 +154,67 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         does not depend on it.
         """
         self._check_parameters()
-        X, kernel, J = self._prepare(X, sample_weight)
-        start = None if start is None else check_factor("start", start, len(X))[self._support]
-        self._diagonal = resolve_diagonal(self.diagonal, self._support, len(X), kernel, J)
-        d = self._diagonal.on_sample(X[self._support], J)
+        posed = self._prepare(X, sample_weight)
+        J, n_rows = posed.operator, len(posed.place)
+        self._warn_of_parts(J)
+        start = self._coarse_start(posed) if start is None else check_factor("start", start, n_rows)[self._support]
+        self._diagonal = resolve_diagonal(self.diagonal, self._support, n_rows, posed.kernel, J)
+        d = self._diagonal.on_sample(posed.X[self._support], J)
         J.set_row_scale(J.w * np.sqrt(d))
         solution = self._solve(J, self.solver, start)
+        self._warn_of_hubs(J, d, solution.dual)
         Xi, self.eigenvalues_ = eigenvectors(solution.factor, d, J.w)
         self._set_components(Xi.shape[1])
         constant = float(np.median(J.contrast())) < _SMALL_CONTRAST
         if constant and self.status_ == "optimal":
             self.status_ = "degenerate"
-        self._extension = self._extend(X, kernel, J, Xi)
-        full = Xi
-        if len(self._support) < len(X):
-            full = self._extension.normalized(X, self._diagonal)
-            full[self._support] = Xi
-        self.embedding_ = self._finish(full)
+        self._extension = self._extend(posed, Xi)
+        extend = partial(self._extension.normalized, diagonal=self._diagonal)
+        self.embedding_ = self._finish(posed.all_rows(Xi, extend))
         if self.verbose:
             print(f"{self.status_}: {solution.message}")
         if self.status_ != "optimal":
             warnings.warn(self._advice(solution, J, d, constant), ConvergenceWarning, stacklevel=3)
         return self
+
+    def _plan(self, size: tuple[int, int] | None, n_jobs: int) -> str:
+        if size is None:
+            return "dense"
+        neighbors = neighbor_rule(self.kernel) is not None
+        return choose_operator(
+            *size,
+            kernel="neighbors" if neighbors else self.kernel,
+            operator=self.operator,
+            n_threads=n_jobs,
+            verbose=bool(self.verbose),
+            rank=self.rank,
+            n_landmarks=self.n_landmarks,
+            n_neighbors=self.n_neighbors,
+        )
+
+    def _build(self, operator: str, kernel: Kernel, X: Array, w: Array, n_jobs: int) -> KernelOperator:
+        if operator == "dense":
+            return super()._build(operator, kernel, X, w, n_jobs)
+        tiled = TiledOperator(kernel, X, w, n_jobs=n_jobs)
+        if operator == "nystroem":
+            return NystroemOperator(kernel, X, self.n_landmarks, w, tiled.m, self._seed(), n_jobs=n_jobs)
+        return TruncatedOperator(kernel, X, tiled.m, w, n_jobs=n_jobs) if operator == "sparse" else tiled
+
+    def _coarse_start(self, posed: Posed) -> Array | None:
+        """The solution for a sample of the points, extended to all of them: where products are dear, a good start."""
+        n = posed.operator.n
+        if not isinstance(posed.operator, TiledOperator) or n <= _COARSE_ROWS:
+            return None
+        rows = np.sort(np.random.default_rng(self._seed()).choice(n, _COARSE_ROWS, replace=False))
+        X, w = posed.X[self._support], posed.operator.w
+        diagonal = self.diagonal if isinstance(self.diagonal, str) or callable(self.diagonal) else "kernel"
+        coarse = SDPEmbedding(kernel=posed.kernel, diagonal=diagonal, operator="dense", tol=_COARSE_TOL, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # any start will do
+            coarse.fit(X[rows], sample_weight=w[rows])
+        if self.verbose:
+            print(f"start from {_COARSE_ROWS} of {n} points: {coarse.status_}, rank {len(coarse.eigenvalues_)}")
+        return coarse._embed_rows(X)
 
     def transform(self, X: Array) -> Array:
         r"""Embed new rows.
@@ -171,29 +228,52 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         """
         return self._finish(self._extension_of(X))
 
-    def _extension_of(self, X: Array) -> Array:
-        X = self._check_new(X)
-        return self._extension.normalized(X, self._diagonal)
+    def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
+        return self._extension.normalized(X, self._diagonal, first=first)
 
     def _check_parameters(self) -> None:
         self._check_solver_parameters()
-        check_choice("operator", self.operator, ("auto", "dense"))
+        check_choice("operator", self.operator, ("auto", *OPERATORS))
+        check_integer("n_landmarks", self.n_landmarks, 1)
         check_choice("solver", self.solver, tuple(METHODS))
         check_integer("n_neighbors", self.n_neighbors, 1)
 
-    def _advice(self, solution: Solution, J: DenseOperator, d: Array, constant: bool) -> str:
+    @staticmethod
+    def _warn_of_parts(J: KernelOperator) -> None:
+        parts = J.n_connected() if isinstance(J, SparseOperator) else 1
+        if parts > 1:
+            warnings.warn(
+                f"The graph of neighbours has {parts} connected components, so that the eigenvalue 1 of A repeats: they are "
+                f"placed apart, and where there are many their positions may not be unique. A larger `n_neighbors` connects "
+                f"them.",
+                stacklevel=4,
+            )
+
+    def _warn_of_hubs(self, J: KernelOperator, d: Array, y: Array) -> None:
+        """Where Abar has a negative diagonal, y may be negative, too; and the extension of a row is y times the row."""
+        reversed_ = (y <= 0) & (d > 0) & (J.contrast() < 0)
+        if reversed_.any():
+            rows = self._support[reversed_][:5].tolist()
+            warnings.warn(
+                f"So many points see those in rows {rows} that `transform` does not return their embedding, but the "
+                f"opposite direction. With diagonal='kernel' they are placed at the origin instead.",
+                stacklevel=4,
+            )
+
+    def _advice(self, solution: Solution, J: KernelOperator, d: Array, constant: bool) -> str:
         remedy = ""
+        knob = "`bandwidth`" if neighbor_rule(self.kernel) is None else "`n_neighbors`"
         if constant:
             remedy = (
-                " The kernel is so close to constant that rounding shows: decrease `bandwidth`, or check that the points "
-                "differ."
+                f" The kernel is so close to constant that rounding shows: decrease {knob}, or check that the points differ."
             )
         elif not d.all():
-            rows = self._support[d == 0]
-            remedy = f" The diagonal vanishes to rounding at rows {rows[:5].tolist()}, which outweigh all others."
+            rows = self._support[d == 0][:5].tolist()
+            remedy = f" The diagonal vanishes to rounding at rows {rows}, which outweigh all others."
+            if (J.contrast() < 0).any():  # not with a psd kernel
+                remedy = f" So many points see those in rows {rows} that d(x) is not positive there: they are at the origin."
         elif (J.m <= (1 + _IDENTITY_KERNEL) * J.w * J.kernel_diagonal()).all():
-            remedy = " No point has a neighbour within the bandwidth (K is the identity to rounding): increase `bandwidth`."
+            remedy = f" No point has a neighbour within the bandwidth (K is the identity to rounding): increase {knob}."
         elif self.status_ == "degenerate":
-            remedy = " Other embeddings are as good; a larger `bandwidth` usually makes the optimum unique."
+            remedy = f" Other embeddings are as good; a larger {knob} usually makes the optimum unique."
         return f"SDPEmbedding ended with status {self.status_!r}: {solution.message}.{remedy}"
-

@@ -19,19 +19,27 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from scipy import sparse
 from scipy.special import logsumexp
 
 from .kernels import Array, Kernel
+from .neighbors import GraphKernel, SparseKernel
 
-# Kernel values held at a time (32 MB).
-_BLOCK_ENTRIES = 2**22
+# Kernel values, or entries of rows, held at a time (32 MB).
+BLOCK_ENTRIES = 2**22
+# Entries that a row of a sparse kernel is reckoned with: its neighbours, those that see it, and the search for both.
+_SPARSE_COLUMNS = 64
 # Radii are capped so that their squares, the values b(x, x) of the learned kernel, stay finite.
 _MAX_LOG_RADIUS = 0.5 * math.log(np.finfo(float).max) - 1
 
 
-def row_blocks(rows: int, columns: int, block_entries: int = _BLOCK_ENTRIES) -> Iterator[slice]:
-    """Slices of ``rows`` such that no more than ``block_entries`` kernel values are held at a time."""
-    step = max(1, block_entries // columns)
+def rows_per_block(*lengths: int, block_entries: int = BLOCK_ENTRIES) -> int:
+    """Rows of that length, the largest one, of which no more than ``block_entries`` entries are held at a time."""
+    return max(1, block_entries // max(lengths))
+
+
+def row_blocks(rows: int, step: int) -> Iterator[slice]:
+    """Slices of ``rows``, ``step`` at a time."""
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))
 
@@ -65,59 +73,94 @@ class Extension:
     self_similarity: Array  # (n,): k(x_i, x_i)
     F: Array
 
-    def blocks(self, X: Array, block_entries: int = _BLOCK_ENTRIES) -> Iterator[tuple[slice, Attention]]:
-        """Blocks of rows of ``X`` with what they see; no more than ``block_entries`` kernel values at a time."""
+    def rows_together(self, p: int, block_entries: int = BLOCK_ENTRIES) -> int:
+        """Rows with p columns that are looked at at a time."""
+        columns = min(_SPARSE_COLUMNS, len(self.w)) if isinstance(self.kernel, SparseKernel) else len(self.w)
+        # The rows of a graph are sparse themselves.
+        p = min(p, _SPARSE_COLUMNS) if isinstance(self.kernel, GraphKernel) else p
+        return rows_per_block(columns, p, block_entries=block_entries)
+
+    def blocks(self, X: Array, block_entries: int = BLOCK_ENTRIES, *, first: int = 0) -> Iterator[tuple[slice, Attention]]:
+        """Blocks of rows of ``X`` with what they see; no more than ``block_entries`` kernel values at a time.
+
+        Messages count rows from ``first``, the number that row 0 has in what the user gave.
+        """
         values = self.F / np.sqrt(self.m)[:, None]
         c = (self.w * np.sqrt(self.m)) @ self.F / self.M
         log_w, log_self = np.log(self.w), 0.5 * np.log(self.self_similarity)
-        uneven = bool(np.ptp(log_self))
-        for part in row_blocks(len(X), len(self.w), block_entries):
-            P = self.kernel.log_block(X[part], self.X)
-            # By Cauchy and Schwarz no training point is more similar to x_i, in this measure, than x_i itself.
-            nearest = (P - log_self).argmax(axis=1) if uneven else P.argmax(axis=1)
-            P += log_w
-            top = P.max(axis=1)
+        look = self._look_sparse if isinstance(self.kernel, SparseKernel) else self._look
+        for part in row_blocks(X.shape[0], self.rows_together(X.shape[1], block_entries)):
+            rows = X[part]
+            P, total, top, nearest = look(rows, log_w, log_self)
             lost = np.flatnonzero(~np.isfinite(top))
             if len(lost):
                 raise ValueError(
                     f"`X` has rows at which the kernel vanishes for every training point, so that they have no extension: "
-                    f"rows {_some(lost + part.start)}."
+                    f"rows {_some(lost + part.start + first)}."
                 )
-            P -= top[:, None]
-            np.exp(P, out=P)
-            total = P.sum(axis=1)
             mean = P @ values
             mean /= total[:, None]
             mean -= c
-            yield part, Attention(X[part], mean, top + np.log(total), nearest)
+            yield part, Attention(rows, mean, top + np.log(total), nearest)
 
-    def log_mass(self, X: Array) -> Array:
+    def _look(self, X: Array, log_w: Array, log_self: Array) -> tuple[Array, Array, Array, Array]:
+        """Weights p_i(x), relative to the largest of a row; their sum, the log of the largest, and the nearest point."""
+        P = self.kernel.log_block(X, self.X)
+        # By Cauchy and Schwarz no training point is more similar to x_i, in this measure, than x_i itself.
+        nearest = (P - log_self).argmax(axis=1) if np.ptp(log_self) else P.argmax(axis=1)
+        P += log_w
+        top = P.max(axis=1)
+        with np.errstate(invalid="ignore"):
+            P -= top[:, None]
+        np.exp(P, out=P)
+        return P, P.sum(axis=1), top, nearest
+
+    def _look_sparse(self, X: Array, log_w: Array, log_self: Array) -> tuple[sparse.csr_array, Array, Array, Array]:
+        """The same for a kernel that is one on its diagonal and mostly zero elsewhere."""
+        assert isinstance(self.kernel, SparseKernel)
+        P = self.kernel.log_rows(X)
+        n, counts = P.shape[0], np.diff(P.indptr)
+        row, some = np.repeat(np.arange(n), counts), counts > 0
+        starts = P.indptr[:-1][some]
+        top, total, nearest = np.full(n, -np.inf), np.zeros(n), np.zeros(n, dtype=np.intp)
+        if len(starts):
+            top[some] = np.maximum.reduceat(P.data, starts)
+            # The first of the largest entries of every row.
+            found = np.flatnonzero(P.data == top[row])
+            nearest[some] = P.indices[found[np.unique(row[found], return_index=True)[1]]]
+            P.data += log_w[P.indices]
+            top[some] = np.maximum.reduceat(P.data, starts)
+            P.data = np.exp(P.data - top[row])
+            total[some] = np.add.reduceat(P.data, starts)
+        return P, total, top, nearest
+
+    def log_mass(self, X: Array, *, first: int = 0) -> Array:
         """log m_e(x), shape (len(X),): the log of the kernel density, up to a constant."""
-        out = np.empty(len(X))
-        for part, attention in self.blocks(X):
+        out = np.empty(X.shape[0])
+        for part, attention in self.blocks(X, first=first):
             out[part] = attention.log_mass
         return out
 
-    def nystroem(self, X: Array) -> Array:
+    def nystroem(self, X: Array, *, first: int = 0) -> Array:
         r""":math:`\sum_i w_i \bar a_e(x)_i f_i`, shape (len(X), r): the linear (Nyström) extension."""
-        out = np.empty((len(X), self.F.shape[1]))
-        for part, attention in self.blocks(X):
+        out = np.empty((X.shape[0], self.F.shape[1]))
+        for part, attention in self.blocks(X, first=first):
             out[part] = attention.mean * np.exp(0.5 * attention.log_mass)[:, None]
         return out
 
-    def normalized(self, X: Array, diagonal: Diagonal, block_entries: int = _BLOCK_ENTRIES) -> Array:
+    def normalized(self, X: Array, diagonal: Diagonal, block_entries: int = BLOCK_ENTRIES, *, first: int = 0) -> Array:
         r"""The paper's extension: the Nyström direction with length :math:`\sqrt{d(x)}`, shape (len(X), r).
 
         The norm runs over all columns of F. Where √d(x) is too large for its square to be finite, the radius is capped
         with a warning that names the rows; the direction stays exact.
         """
-        out = np.empty((len(X), self.F.shape[1]))
+        out = np.empty((X.shape[0], self.F.shape[1]))
         capped: list[Array] = []
-        for part, attention in self.blocks(X, block_entries):
+        for part, attention in self.blocks(X, block_entries, first=first):
             log_radius = diagonal.log_radius(attention)
             far = log_radius > _MAX_LOG_RADIUS
             if far.any():
-                capped.append(np.flatnonzero(far) + part.start)
+                capped.append(np.flatnonzero(far) + part.start + first)
             radius = np.exp(np.minimum(log_radius, _MAX_LOG_RADIUS))
             length = np.sqrt(np.einsum("ij,ij->i", attention.mean, attention.mean))
             # A vanishing direction happens on a null set only; zero is then the one answer without a preference.
@@ -144,14 +187,14 @@ class LinearExtension:
 
     def __call__(self, X: Array) -> Array:
         out = np.empty((len(X), self.alpha.shape[1]))
-        for part in row_blocks(len(X), len(self.X)):
+        for part in row_blocks(len(X), rows_per_block(*self.X.shape)):
             out[part] = self.kernel.block(X[part], self.X) @ self.alpha
         return out
 
     def log_mass(self, X: Array) -> Array:
         """log Σ_i w_i k(x, x_i), shape (len(X),)."""
         out = np.empty(len(X))
-        for part in row_blocks(len(X), len(self.X)):
+        for part in row_blocks(len(X), rows_per_block(*self.X.shape)):
             out[part] = logsumexp(self.kernel.log_block(X[part], self.X), b=self.w, axis=1)
         return out
 

@@ -13,7 +13,7 @@ from .kernels import Array, Precomputed
 from .operators import DenseOperator, Operator, kernel_matrix
 from .rkhs import RKHSEmbedding, factorized_kernel, regularized_cost
 from .sdp import Certificate
-from .sdp.certificate import certify
+from .sdp.certify import certify
 from .sdp.problem import Problem, row_norms
 
 # Relative difference of two quantities, computed twice, that is put down to rounding.

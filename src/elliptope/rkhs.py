@@ -24,6 +24,7 @@ from .extension import LinearExtension
 from .kernels import LARGEST_NU, Array, Kernel, Matern
 from .operators import RegularizedOperator, kernel_matrix
 from .operators.matrix import DenseMatrix
+from .planner import choose_operator
 
 # Order of the Matérn kernel by default: functions with one continuous derivative, which is what the theory asks for.
 _DEFAULT_NU = 1.5
@@ -155,6 +156,7 @@ class RKHSEmbedding(CertifiedEmbedding):
         check_choice("normalize", self.normalize, (None, "unit"))
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         sample = distinct_points(X, check_sample_weight(sample_weight, len(X)))
+        choose_operator(*sample.points.shape, estimator="RKHSEmbedding", rank=self.rank)  # refuses what would not fit
         kernel = self._make_kernel(sample.points)
         d = self._diagonal_on(X, sample)
         K, R = self._kernel_matrix(kernel, sample)
@@ -185,12 +187,13 @@ class RKHSEmbedding(CertifiedEmbedding):
 
     def score_samples(self, X: Array) -> Array:
         r"""Log density of the training points at each row, up to a constant: :math:`\log \sum_i w_i k(x, x_i)`."""
-        X = self._check_new(X)
-        return self._extension.log_mass(X)
+        return self._score_rows(self._check_new(X))
 
-    def _extension_of(self, X: Array) -> Array:
-        X = self._check_new(X)
+    def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
         return self._extension(X)
+
+    def _score_rows(self, X: Array, *, first: int = 0) -> Array:
+        return self._extension.log_mass(X)
 
     def _make_kernel(self, points: Array) -> Matern:
         p = points.shape[1]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..planner import InsufficientMemoryError
 from .console import Console
 from .data import Data, read_data
 from .errors import CommandError, ExitCode, listing
@@ -58,6 +59,8 @@ def fit(args: argparse.Namespace, data: Data, console: Console) -> Model:
     try:
         with console.watching(est):
             est.fit(X, sample_weight=data.weight)
+    except InsufficientMemoryError as error:
+        raise CommandError(f"{data.source}: {error}") from None
     except MemoryError:
         n = len(X)
         raise CommandError(

@@ -3,15 +3,21 @@
 from .base import KernelOperator, Operator
 from .dense import DenseOperator, kernel_matrix
 from .matrix import as_operator
+from .nystroem import NystroemOperator
 from .regularized import RegularizedOperator
+from .sparse import SparseOperator
 from .tiled import TiledOperator
+from .truncated import TruncatedOperator
 
 __all__ = [
     "DenseOperator",
     "KernelOperator",
+    "NystroemOperator",
     "Operator",
     "RegularizedOperator",
+    "SparseOperator",
     "TiledOperator",
+    "TruncatedOperator",
     "as_operator",
     "kernel_matrix",
 ]

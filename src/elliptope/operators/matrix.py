@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,13 +9,12 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
 from .._checks import check_vector
-from .base import Array, Operator, ScaledOperator
+from .base import Array, Operator
 from .dense import DenseStorage
+from .sparse import SparseMatrix
 
 # Asymmetry, relative to the largest entry, that is put down to rounding.
 _SYMMETRY = 1e-10
-# Sparse costs up to this size are made dense for the proof (3 GB); beyond, the certificate is probabilistic.
-_LARGEST_DENSE = 20_000
 
 
 class DenseMatrix(DenseStorage):
@@ -28,39 +25,6 @@ class DenseMatrix(DenseStorage):
         self._s = row_scale
         self._Q = np.empty((self.n, 0)) if deflation is None else deflation
         self._store(C)
-
-
-class SparseMatrix(ScaledOperator):
-    r"""J = Diag(s) C Diag(s) for the symmetric part of a sparse matrix C."""
-
-    def __init__(self, C: sparse.csr_array, row_scale: Array) -> None:
-        self.n = C.shape[0]
-        self._s = row_scale
-        self._Q = np.empty((self.n, 0))
-        self._diagonal_of_C = C.diagonal()
-        C = sparse.csr_array(0.5 * (C + C.T))
-        self._C = sparse.csr_array(C - sparse.diags_array(self._diagonal_of_C))
-
-    def hollow_kernel_matmat(self, V: Array) -> Array:
-        return np.asfortranarray(self._C @ V)
-
-    def kernel_diagonal(self) -> Array:
-        return self._diagonal_of_C
-
-    def largest_entry(self) -> float:
-        return float(abs(self._C).max()) if self._C.nnz else 0.0
-
-    @property
-    def has_entries(self) -> bool:
-        return self.n <= _LARGEST_DENSE
-
-    @contextmanager
-    def triangle(self, c: Array) -> Iterator[Array]:
-        T = self._C.toarray()
-        T *= -(c * self._s)[:, None]
-        T *= c * self._s
-        np.fill_diagonal(T, -(c**2) * self.offset())
-        yield T
 
 
 class MatrixFree(Operator):

@@ -107,6 +107,11 @@ class TiledOperator(KernelOperator):
         return None if tiles is None else SingleTiledOperator(tiles, self._s, self._Q, self._diagonal_of_K)
 
     @property
+    def single_after(self) -> int:
+        """There is no copy to be made."""
+        return 0
+
+    @property
     def product_error(self) -> float:
         """The rounding of a product; in float32 too large for tests that take many of them, which then find out nothing."""
         return max(self._tiles.errors.product, _DOUBLE_PRODUCT)

@@ -16,29 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..operators.base import Array
 from ..operators.factorization import UNIT
 from ..operators.metric import DiagonalMetric, Metric
-from .lanczos import Ritz, lanczos, spread_error
-from .problem import Iterate, Problem
-from .uniqueness import NullSpace, null_space
+from .problem import Iterate
+from .uniqueness import NullSpace
 
-# Part of the tolerance that the first factorisation is allowed to give away: little where H has converged, so that the
-# certificate is tight, and almost all of it where the proof is tried as early as it may succeed.
-_FIRST_SHIFT = 0.1
-_ATTEMPT_SHIFT = 0.9
-# Ritz values are a little optimistic: shift by more, and by more still when that fails.
-_SAFETY = 1.01
-_ESCALATION = 1.5
-_MAX_ATTEMPTS = 100
-_LANCZOS_STEPS = 200
-_SHORT_STEPS = 50
-_ESTIMATE_STEPS = 15
-_FAILURE_PROBABILITY = 1e-6
-# Ends of the spectrum that the Lanczos runs of one solve may look at: two ends, three weights, 21 certificates, and some.
-_LANCZOS_RUNS = 150
-# Defect and shift up to which the null space of L can be read off its factorisation.
-_READABLE = 1e-5
 # Weights this small beside the largest would only amplify rounding.
 _WEIGHT_FLOOR = 1e-12
 # Metrics in which eigenvalues of L have a natural size, so that one can tell which of them are zero.
@@ -138,62 +120,7 @@ def dual_metrics(iterate: Iterate) -> dict[str, Metric]:
     return {name: DiagonalMetric(v) for name, v in candidates.items() if v.min() > _WEIGHT_FLOOR * v.max()}
 
 
-def certify(
-    problem: Problem, iterate: Iterate, rng: np.random.Generator, tol: float, effort: str = "proof"
-) -> tuple[Certificate, Array | None]:
-    """Bound the optimum from ``iterate``; with a direction of negative curvature of L, (n,), if one was met.
-
-    A factorisation is tried first, at a shift that would already meet ``tol``. If it fails, Lanczos tells how negative L
-    is. ``effort`` decides how far to go: ``"attempt"`` ends after the first factorisation, ``"estimate"`` at the Ritz value,
-    ``"proof"`` pays for as many factorisations as a proof takes. ``"lanczos"`` spares the factorisations and makes a
-    probabilistic bound of the Ritz values, as is always done where no factorisation is possible.
-    """
-    metrics, errors = dual_metrics(iterate), problem.operator.error_bounds
-    provable = problem.operator.can_factor and effort != "lanczos"
-    name, metric = next(iter(metrics.items()))
-    if provable:
-        part = _ATTEMPT_SHIFT if effort == "attempt" else _FIRST_SHIFT
-        shift = max(part * tol * iterate.gain / metric.total(iterate.objective), 0.0)
-        certificate = _prove(problem, iterate, name, metric, shift)
-        if certificate is not None:
-            return certificate, None
-        if effort == "attempt":
-            return no_bound(iterate), None
-    steps = _LANCZOS_STEPS
-    if effort == "lanczos":  # somebody waits
-        metrics, steps = {name: metric}, _SHORT_STEPS
-    found = {name: _whitened_lanczos(problem, iterate, metric, rng, steps) for name, metric in metrics.items()}
-    cost = {name: max(0.0, -ritz.lower) * metrics[name].total(iterate.objective) for name, ritz in found.items()}
-    name = min(cost, key=cost.__getitem__)
-    metric, ritz = metrics[name], found[name]
-    escape = metric.unwhiten(ritz.vector[:, None])[:, 0] if ritz.lower < 0 else None
-    shift = max(-_SAFETY * ritz.lower, 0.0)
-    if provable and (effort == "proof" or _SAFETY * cost[name] <= tol * iterate.gain):
-        for _ in range(_MAX_ATTEMPTS):
-            certificate = _prove(problem, iterate, name, metric, shift)
-            if certificate is not None:
-                return certificate, escape
-            shift = max(_ESCALATION * shift, UNIT)
-    if provable and effort == "estimate":
-        return _bound(iterate, name, metric, max(0.0, -ritz.lower), "estimate", math.nan, errors), escape
-    shift, probability = _probable_shift(problem.n, ritz)
-    return _bound(iterate, name, metric, shift, "probabilistic", probability, errors), escape
-
-
-def no_bound(iterate: Iterate) -> Certificate:
-    """The objective, and nothing known above it: for a solve that was stopped before anything could be."""
-    name, metric = next(iter(dual_metrics(iterate).items()))
-    return _bound(iterate, name, metric, math.inf, "estimate", math.nan, (0.0, 0.0))
-
-
-def estimate_bound(problem: Problem, iterate: Iterate, rng: np.random.Generator) -> float:
-    """Where the upper bound would be if a short Lanczos run told the truth; optimistic, for display only."""
-    metric = next(iter(dual_metrics(iterate).values()))
-    ritz = _whitened_lanczos(problem, iterate, metric, rng, _ESTIMATE_STEPS)
-    return iterate.objective + max(0.0, -ritz.lower) * metric.total(iterate.objective)
-
-
-def _bound(
+def bound(
     iterate: Iterate,
     name: str,
     metric: Metric,
@@ -202,11 +129,12 @@ def _bound(
     probability: float,
     errors: tuple[float, float],
     null: NullSpace | None = None,
+    extra: float = 0.0,
 ) -> Certificate:
-    """p⋆ ≤ Σy + sm, with the rounding of the sums on the safe side; and what J itself may be wrong by."""
+    """p⋆ ≤ Σy + sm + extra, with the rounding of the sums on the safe side; and what J itself may be wrong by."""
     n, weight = len(iterate.slack), metric.total(iterate.objective)
     core, offset = float(np.abs(iterate.slack).sum()), float(np.abs(iterate.offset).sum())
-    gap = s * weight + 2 * n * UNIT * (core + (s * weight if s < math.inf else 0.0))
+    gap = s * weight + extra + 2 * n * UNIT * (core + (s * weight if s < math.inf else 0.0))
     gain = iterate.gain
     if not iterate.pull.any():  # J is diagonal
         gain = offset or weight
@@ -216,7 +144,7 @@ def _bound(
         gap=gap,
         grade=grade,
         failure_probability=probability,
-        min_eigenvalue=-s * metric.largest,
+        min_eigenvalue=-s * metric.largest - max(extra, 0.0),
         stationarity=iterate.stationarity,
         gain=gain,
         weights=name,
@@ -226,33 +154,7 @@ def _bound(
     )
 
 
-def _prove(problem: Problem, iterate: Iterate, name: str, metric: Metric, shift: float) -> Certificate | None:
-    r"""Factorise :math:`L + sM`; success proves the bound for that s, and a little more for rounding."""
-    with problem.operator.factorization(iterate.slack, metric, shift) as factor:
-        if factor is None:
-            return None
-        # The null space is read off L in a natural metric (or L = 0), at an H that has converged.
-        readable = (name in NATURAL or not iterate.pull.any()) and max(iterate.defect, factor.added) <= _READABLE
-        null = null_space(factor, iterate, metric) if readable else None
-    return _bound(iterate, name, metric, factor.shift, "proved", 0.0, problem.operator.error_bounds, null)
-
-
-def _whitened_lanczos(problem: Problem, iterate: Iterate, metric: Metric, rng: np.random.Generator, steps: int) -> Ritz:
-    """The ends of the spectrum of E L Eᵀ, which is that of the pencil (L, M)."""
-    slack = iterate.slack[:, None]
-
-    def apply(q: Array) -> Array:
-        v = metric.unwhiten(q)
-        return metric.whiten_gradient(slack * v - problem.product(v))
-
-    return lanczos(apply, problem.n, steps, rng)
-
-
-def _probable_shift(n: int, ritz: Ritz) -> tuple[float, float]:
-    """s ≥ -λmin of the whitened L, and the probability that this is wrong."""
-    # Both ends are under-estimated by at most ε times the true spread; nothing but rounding where the space is exhausted.
-    epsilon = n * UNIT if ritz.exhausted else spread_error(n, ritz.steps, _FAILURE_PROBABILITY / _LANCZOS_RUNS)
-    if epsilon >= 0.5:
-        return math.inf, _FAILURE_PROBABILITY
-    error = epsilon * (ritz.upper - ritz.lower) / (1 - 2 * epsilon)
-    return max(0.0, error - ritz.lower), _FAILURE_PROBABILITY
+def no_bound(iterate: Iterate) -> Certificate:
+    """The objective, and nothing known above it: for a solve that was stopped before anything could be."""
+    name, metric = next(iter(dual_metrics(iterate).items()))
+    return bound(iterate, name, metric, math.inf, "estimate", math.nan, (0.0, 0.0))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
 from ..operators.base import Array
+from .probes import run_together
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,11 @@ class Ritz:
 
 def lanczos(apply: Callable[[Array], Array], n: int, steps: int, rng: np.random.Generator) -> Ritz:
     """Lanczos with full reorthogonalisation from a start uniform on the sphere."""
+    return run_together(apply, [lanczos_probe(n, steps, rng)])[0]
+
+
+def lanczos_probe(n: int, steps: int, rng: np.random.Generator) -> Generator[Array, Array, Ritz]:
+    """The same, for products that others make."""
     steps = min(steps, n)
     Q = np.empty((steps, n))  # one basis vector per row
     alpha, beta = np.empty(steps), np.empty(steps)
@@ -36,7 +42,7 @@ def lanczos(apply: Callable[[Array], Array], n: int, steps: int, rng: np.random.
     scale = 0.0
     for k in range(steps):
         Q[k] = q
-        u = apply(q[:, None])[:, 0]
+        u = (yield q[:, None])[:, 0]
         scale = max(scale, float(np.linalg.norm(u)))
         alpha[k] = q @ u
         for _ in range(2):  # twice is enough

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..operators.base import Array, Operator
 from ..operators.metric import DiagonalMetric, Metric
+from .probes import Passenger, Probe
 
 # A column of H with no entry beyond this holds a negligible part (1e-7) of the squared length of every row.
 SMALL_COLUMN = 3e-4
@@ -141,6 +142,7 @@ class Problem:
         self.n_products = 0
         self.goal = 0.0  # defect at which the loop will stop; methods need not go further
         self._single: Operator | None = None
+        self._passenger: Passenger | None = None
         self._core: Array | None = None
 
     @property
@@ -155,10 +157,22 @@ class Problem:
         """From now on products are in double precision; the copy in single precision is given up."""
         self._single = None
 
+    def take_along(self, probe: Probe | None) -> Passenger | None:
+        """Let a probe have its products made together with those that are asked for from now on; None ends that."""
+        self._passenger = None if probe is None else Passenger(probe)
+        return self._passenger
+
     def product(self, V: Array) -> Array:
         """Product with the core of J."""
         self.n_products += 1
-        return (self._single or self.operator).core_matmat(V)
+        if self._single is not None:
+            return self._single.core_matmat(V)
+        passenger = self._passenger
+        if passenger is None or passenger.wanted is None:
+            return self.operator.core_matmat(V)
+        both = self.operator.core_matmat(np.hstack([V, passenger.wanted]))
+        passenger.send(both[:, V.shape[1] :])
+        return both[:, : V.shape[1]]
 
     def evaluate(self, H: Array) -> Iterate:
         return Iterate(H, self.product(H), self.offset, self.metric)

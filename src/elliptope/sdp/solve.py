@@ -13,7 +13,10 @@ from .._checks import check_choice, check_factor, check_integer, check_positive
 from ..operators import as_operator
 from ..operators.base import Array
 from .ascent import METHODS, Method
-from .certificate import NATURAL, Certificate, certify, estimate_bound, no_bound
+from .certificate import NATURAL, Certificate, no_bound
+from .certify import certify
+from .probable import certify_by, estimate_bound, riding_test
+from .probes import Passenger, share
 from .problem import Iterate, Problem, drop_columns, normalize_rows, random_start
 from .uniqueness import NullSpace
 
@@ -31,6 +34,10 @@ _FIRST_ATTEMPT = 2.0
 # Escapes and refinements before giving up.
 _MAX_FAILURES = 20
 _SMALLEST_ESCAPE = 1e-5
+# Columns that a product must take for the price of one if others are to ride along, and the defect, relative to the
+# tolerance, at which a dual vector is good enough to be tested.
+_COMPANY = 8
+_BOARDING = 0.1
 _SMALLEST_STATIONARITY = 1e-14
 # Largest entry of a column that is dropped to get past a stall.
 _TRIM = 3e-3
@@ -115,7 +122,7 @@ def solve(
     Parameters
     ----------
     cost : (n, n) array, sparse matrix, LinearOperator or Operator
-        Symmetric C, psd or not. Sparse matrices are made dense for the proof up to n = 20 000; beyond that, and for linear
+        Symmetric C, psd or not. Sparse matrices are made dense for the proof up to n = 10 000; beyond that, and for linear
         operators, the certificate is probabilistic.
     diagonal : (n,) array, optional
         d, positive; 1 by default.
@@ -179,6 +186,8 @@ class _Loop:
         self.best: Iterate | None = None  # of the largest gain: warm-up and widening may descend
         self.estimate = self.certified = math.inf
         self.stop: str | None = None
+        self.witness: Iterate | None = None  # whose dual vector is tested while the ascent goes on
+        self.passenger: Passenger | None = None
 
     def run(self, H: Array) -> Solution:
         certificate: Certificate | None = None
@@ -192,6 +201,7 @@ class _Loop:
             # Who interrupts does not want to wait for a proof.
             effort = "lanczos" if self.stop == "interrupted" else "proof"
             self.problem.use_double_precision()
+            self.problem.take_along(None)
             assert self.best is not None
             self.last = self.problem.evaluate(self.best.H)
             try:
@@ -217,7 +227,7 @@ class _Loop:
             if self.problem.in_single_precision:
                 self.problem.use_double_precision()
                 self.last = self.problem.evaluate(self._last.H)
-            certificate, direction = certify(self.problem, self._last, self.rng, self.tol, effort)
+            certificate, direction = self._certify(effort)
             if certificate.grade != "estimate":
                 self.certified = min(self.certified, certificate.upper_bound)
             if certificate.relative_gap <= self.tol and certificate.grade != "estimate":
@@ -242,6 +252,26 @@ class _Loop:
                 self.level, self.target = _REFINE * self.level, _REFINE * self.target
         return None
 
+    def _certify(self, effort: str) -> tuple[Certificate, Array | None]:
+        """By the test that rode along, if there is one and it suffices."""
+        witness, passenger = self.witness, self.passenger
+        self.witness, self.passenger = None, self.problem.take_along(None)
+        if witness is not None and passenger is not None:
+            while passenger.wanted is not None:
+                share(self.problem.product, [passenger])
+            found = certify_by(self.problem, witness, passenger.result, self._last)
+            if found.relative_gap <= self.tol:
+                return found, None
+        return certify(self.problem, self._last, self.rng, self.tol, effort)
+
+    def _board(self, iterate: Iterate) -> None:
+        """Where columns are cheap, the test of the certificate rides along with the last part of the ascent."""
+        operator = self.problem.operator
+        cheap = operator.block_width >= _COMPANY and not operator.can_factor
+        if cheap and self.witness is None and iterate.defect <= _BOARDING * self.tol:
+            self.witness = iterate
+            self.passenger = self.problem.take_along(riding_test(self.problem, iterate, self.rng, self.tol))
+
     def _needed_stationarity(self, certificate: Certificate) -> float:
         """B* moves by about the stationarity over the spectral gap of L: what it takes for B* to be well within ``tol``."""
         null = certificate.null_space
@@ -257,6 +287,7 @@ class _Loop:
             if self.best is None or iterate.gain > self.best.gain:
                 self.best = iterate
             self._report(iterate)
+            self._board(iterate)
             ready = iterate.stationarity <= self.target if self.polish else iterate.defect <= self.level
             if ready or self.stop is not None:
                 return False

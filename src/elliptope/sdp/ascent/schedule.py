@@ -22,8 +22,6 @@ _RANDOM = 0.3
 _NEWTON_BASIN = 1e-5
 # Defect above which products in single precision are exact enough: at 1e-3 a step still gains far more than they err.
 _SINGLE_PRECISION = 1e-3
-# Steps after which a slow approach goes on in single precision: before, the copy costs more than it saves.
-_SINGLE_AFTER = 20
 # Products with J after which rows of H are taken to be crawling: about what the interior-point method costs instead.
 _PATIENCE_PER_POINT = 2
 _PATIENCE_PER_PAIR = 1 / 80
@@ -91,7 +89,7 @@ def _approach(
         yield reached
         if reached.defect < _SINGLE_PRECISION:
             problem.use_double_precision()
-        elif count == _SINGLE_AFTER:
+        elif count == problem.operator.single_after:
             problem.use_single_precision()
         if reached.defect < _NEWTON_BASIN or problem.n_products > budget:
             break

@@ -1,0 +1,154 @@
+"""How much memory this process may still take: what the machine has left, and what containers and limits leave of it.
+
+An answer that cannot be had is None and never an error. No allocation is reserved by asking: other processes may take what
+was free a moment ago.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+# Limits from here on stand for "no limit"; version 1 of control groups writes the largest multiple of the page size.
+_UNLIMITED = 2**60
+# Pages of files that the kernel gives up before it kills. Those of version 1 come with and without the groups below.
+_RECLAIMABLE = {
+    "cgroup2": ("inactive_file", "active_file", "slab_reclaimable"),
+    "cgroup": ("total_inactive_file", "total_active_file"),
+}
+_LIMITS = {"cgroup2": ("memory.max", "memory.high"), "cgroup": ("memory.limit_in_bytes",)}
+_USAGE = {"cgroup2": "memory.current", "cgroup": "memory.usage_in_bytes"}
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes that this process may still take (None: unknown), and what says so."""
+
+    bytes: int | None
+    source: str
+
+
+def available_memory(root: str | os.PathLike = "/") -> Memory:
+    """The least of what is left of physical memory, of every control group above this process, and of its address space.
+
+    Control groups (containers, batch systems, systemd) of both versions are asked. Page cache counts as free, for the
+    kernel gives it up first; swap does not. ``root`` is where ``proc`` and ``sys`` are looked for. Never raises.
+    """
+    base = Path(root)
+    found = [*_quietly(_physical, base), *_quietly(_control_groups, base), *_quietly(_address_space, base)]
+    return min(found, key=lambda memory: memory.bytes or 0, default=Memory(None, "unknown"))
+
+
+def _quietly(probe: Callable[[Path], Iterator[Memory]], root: Path) -> list[Memory]:
+    try:
+        return list(probe(root))
+    except Exception:  # whatever a system has in place of these files, doing without the answer is better than failing
+        return []
+
+
+def _physical(root: Path) -> Iterator[Memory]:
+    meminfo = root / "proc" / "meminfo"
+    if meminfo.exists():
+        entries = {name: int(rest.split()[0]) for name, _, rest in _fields(meminfo, ":")}
+        yield Memory(1024 * entries["MemAvailable"], "free physical memory")
+    elif sys.platform == "win32":
+        yield Memory(_windows_available(), "free physical memory")
+    else:  # macOS tells what is free through calls of its kernel only
+        yield Memory(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), "physical memory, free or not")
+
+
+def _fields(path: Path, separator: str) -> list[tuple[str, str, str]]:
+    return [line.partition(separator) for line in path.read_text().splitlines() if line]
+
+
+def _windows_available() -> int:
+    import ctypes
+
+    class Status(ctypes.Structure):
+        """MEMORYSTATUSEX."""
+
+        _fields_ = [
+            ("length", ctypes.c_ulong),
+            ("load", ctypes.c_ulong),
+            *[(name, ctypes.c_ulonglong) for name in ("total", "available", *"abcde")],
+        ]
+
+    status = Status(length=ctypes.sizeof(Status))
+    if not ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):  # type: ignore[attr-defined]
+        raise OSError("GlobalMemoryStatusEx failed")
+    return int(status.available)
+
+
+def _control_groups(root: Path) -> Iterator[Memory]:
+    """What the limits of every group from that of this process upwards leave."""
+    own = {}
+    for line in (root / "proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            own["cgroup2"] = path
+        elif "memory" in controllers.split(","):
+            own["cgroup"] = path
+    for version, inside, mount in _mounts(root):
+        if version in own:
+            for folder in _levels(mount, own[version], inside):
+                room = _room(folder, version)
+                if room is not None:
+                    name = "/" + folder.relative_to(mount).as_posix().removeprefix(".")
+                    yield Memory(room, f"the limit of control group {name}")
+
+
+def _mounts(root: Path) -> Iterator[tuple[str, str, Path]]:
+    """Where the trees of groups are mounted: version, which group stands at the mount point, and the mount point."""
+    for line in (root / "proc/self/mountinfo").read_text().splitlines():
+        left, _, right = line.partition(" - ")
+        version, _, options = right.split(" ")[:3]
+        if version == "cgroup2" or (version == "cgroup" and "memory" in options.split(",")):
+            inside, mount = left.split(" ")[3:5]
+            yield version, inside, root / mount.lstrip("/")
+
+
+def _levels(mount: Path, own: str, inside: str) -> Iterator[Path]:
+    """Folders of the group ``own`` and those above it, up to the mount point, where the group ``inside`` stands.
+
+    In a container that sees the names of the host the group at the mount point is its own, whatever it is called; and so
+    it is for one moved out of sight, whose name starts with ``..``.
+    """
+    path = PurePosixPath(own)
+    path = path.relative_to(inside) if path.is_relative_to(inside) else PurePosixPath()
+    folder = mount if ".." in path.parts else mount / path
+    yield from (level for level in (folder, *folder.parents) if level.is_relative_to(mount))
+
+
+def _room(folder: Path, version: str) -> int | None:
+    """Limit less what is used and cannot be given up; None without a limit."""
+    limits = [limit for name in _LIMITS[version] if (limit := _number(folder / name)) is not None]
+    limit = min(limits, default=_UNLIMITED)
+    if limit >= _UNLIMITED:
+        return None
+    used = _number(folder / _USAGE[version]) or 0
+    try:
+        stat = {name: int(value) for name, _, value in _fields(folder / "memory.stat", " ")}
+    except (OSError, ValueError):
+        stat = {}
+    cache = sum(stat.get(name, 0) for name in _RECLAIMABLE[version])
+    return max(limit - max(used - cache, 0), 0)
+
+
+def _number(path: Path) -> int | None:
+    """The number in a file; None where there is no file, or ``max`` in it."""
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _address_space(root: Path) -> Iterator[Memory]:
+    import resource  # not on Windows
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY:
+        used = int((root / "proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        yield Memory(max(limit - used, 0), "the limit of the address space (ulimit -v)")

@@ -1,0 +1,89 @@
+"""Sparse matrices: the neighbour kernel, kernels cut off where they are negligible, and costs that users bring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+from scipy import sparse
+
+from .base import Array, KernelOperator, ScaledOperator
+
+# Sparse matrices up to this size are made dense for the proof (0.8 GB); beyond, the certificate is probabilistic.
+_LARGEST_DENSE = 10_000
+# Rows from which on a product is worth a second thread.
+_THREADED = 20_000
+
+
+class SparseStorage(ScaledOperator):
+    """K stored as a hollow symmetric sparse matrix, and its diagonal apart."""
+
+    def _store(self, K: sparse.csr_array, n_jobs: int = 1) -> None:
+        n = K.shape[0]
+        self._diagonal_of_K = K.diagonal()
+        self._K = sparse.csr_array(K - sparse.diags_array(self._diagonal_of_K))
+        self._K.eliminate_zeros()
+        self._K.sort_indices()
+        # Every row is summed by itself: the number of threads changes nothing.
+        parts = n_jobs if n >= _THREADED else 1
+        ends = np.searchsorted(self._K.indptr, np.linspace(0, self._K.nnz, parts + 1)[1:-1]).tolist()
+        self._rows = [slice(a, b) for a, b in zip([0, *ends], [*ends, n], strict=True)]
+        self._parts = [self._K[rows] if parts > 1 else self._K for rows in self._rows]
+
+    def hollow_kernel_matmat(self, V: Array) -> Array:
+        V = np.ascontiguousarray(V)
+        if len(self._parts) == 1:
+            return np.asfortranarray(self._K @ V)
+        out = np.empty(V.shape, order="F")
+
+        def fill(rows: slice, K: sparse.csr_array) -> None:
+            out[rows] = K @ V
+
+        with ThreadPoolExecutor(len(self._parts)) as pool:
+            list(pool.map(fill, self._rows, self._parts))
+        return out
+
+    def kernel_diagonal(self) -> Array:
+        return self._diagonal_of_K
+
+    def largest_entry(self) -> float:
+        return float(abs(self._K).max()) if self._K.nnz else 0.0
+
+    @property
+    def has_entries(self) -> bool:
+        return self.n <= _LARGEST_DENSE
+
+    @contextmanager
+    def triangle(self, c: Array) -> Iterator[Array]:
+        s, Q = c * self._s, c[:, None] * self._Q
+        T = self._K.toarray()
+        T *= -s[:, None]
+        T *= s
+        if Q.shape[1]:
+            T += Q @ Q.T
+        np.fill_diagonal(T, -(c**2) * self.offset())
+        yield T
+
+
+class SparseMatrix(SparseStorage):
+    r"""J = Diag(s) C Diag(s) for the symmetric part of a sparse matrix C."""
+
+    def __init__(self, C: sparse.csr_array, row_scale: Array) -> None:
+        self.n = C.shape[0]
+        self._s = row_scale
+        self._Q = np.empty((self.n, 0))
+        self._store(sparse.csr_array(0.5 * (C + C.T)))
+
+
+class SparseOperator(SparseStorage, KernelOperator):
+    """J from a sparse symmetric kernel matrix ``K``."""
+
+    def __init__(self, K: sparse.csr_array, sample_weight: Array | None = None, n_jobs: int = 1) -> None:
+        self._store(K, n_jobs)
+        super().__init__(K.shape[0], sample_weight)
+
+    def n_connected(self) -> int:
+        """Connected components of the graph; the eigenvalue 1 of A is as manifold."""
+        return int(sparse.csgraph.connected_components(self._K, directed=False)[0])

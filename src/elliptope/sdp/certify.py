@@ -1,0 +1,82 @@
+"""From an iterate to a certificate: by a factorisation where there is one, by tests elsewhere."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..operators.base import Array
+from ..operators.factorization import UNIT
+from ..operators.metric import Metric
+from .certificate import NATURAL, Certificate, bound, dual_metrics, no_bound
+from .probable import certify_by_tests, cheapest, negative_direction, probable_bound, whitened_lanczos
+from .problem import Iterate, Problem
+from .uniqueness import null_space
+
+# Part of the tolerance that the first factorisation is allowed to give away: little where H has converged, so that the
+# certificate is tight, and almost all of it where the proof is tried as early as it may succeed.
+_FIRST_SHIFT = 0.1
+_ATTEMPT_SHIFT = 0.9
+# Ritz values are a little optimistic: shift by more, and by more still when that fails.
+_SAFETY = 1.01
+_ESCALATION = 1.5
+_MAX_ATTEMPTS = 100
+_LANCZOS_STEPS = 200
+# Defect and shift up to which the null space of L can be read off its factorisation.
+_READABLE = 1e-5
+
+
+def certify(
+    problem: Problem, iterate: Iterate, rng: np.random.Generator, tol: float, effort: str = "proof"
+) -> tuple[Certificate, Array | None]:
+    """Bound the optimum from ``iterate``; with a direction of negative curvature of L, (n,), if one was met.
+
+    A factorisation is tried first, at a shift that would already meet ``tol``. If it fails, Lanczos tells how negative L
+    is. ``effort`` decides how far to go: ``"attempt"`` ends after the first factorisation, ``"estimate"`` at the Ritz value,
+    ``"proof"`` pays for as many factorisations as a proof takes. ``"lanczos"`` spares the factorisations and makes a
+    probabilistic bound of the Ritz values. Where no factorisation is possible, Chebyshev polynomials make a sharper one.
+    """
+    if problem.operator.can_factor and effort != "lanczos":
+        return _certify_by_proof(problem, iterate, rng, tol, effort)
+    return certify_by_tests(problem, iterate, rng, tol, effort)
+
+
+def _certify_by_proof(
+    problem: Problem, iterate: Iterate, rng: np.random.Generator, tol: float, effort: str
+) -> tuple[Certificate, Array | None]:
+    metrics = dual_metrics(iterate)
+    name, metric = next(iter(metrics.items()))
+    part = _ATTEMPT_SHIFT if effort == "attempt" else _FIRST_SHIFT
+    shift = max(part * tol * iterate.gain / metric.total(iterate.objective), 0.0)
+    certificate = _prove(problem, iterate, name, metric, shift)
+    if certificate is not None:
+        return certificate, None
+    if effort == "attempt":
+        return no_bound(iterate), None
+    found = dict(zip(metrics, whitened_lanczos(problem, iterate, metrics.values(), rng, _LANCZOS_STEPS), strict=True))
+    name = cheapest(iterate, metrics, found)
+    metric, ritz = metrics[name], found[name]
+    escape = negative_direction(metric, ritz)
+    lowest = max(0.0, -ritz.lower)
+    if effort == "proof" or _SAFETY * lowest * metric.total(iterate.objective) <= tol * iterate.gain:
+        shift = _SAFETY * lowest
+        for _ in range(_MAX_ATTEMPTS):
+            certificate = _prove(problem, iterate, name, metric, shift)
+            if certificate is not None:
+                return certificate, escape
+            shift = max(_ESCALATION * shift, UNIT)
+    if effort == "estimate":
+        return bound(iterate, name, metric, lowest, "estimate", math.nan, problem.operator.error_bounds), escape
+    return probable_bound(problem, iterate, name, metric, ritz), escape
+
+
+def _prove(problem: Problem, iterate: Iterate, name: str, metric: Metric, shift: float) -> Certificate | None:
+    r"""Factorise :math:`L + sM`; success proves the bound for that s, and a little more for rounding."""
+    with problem.operator.factorization(iterate.slack, metric, shift) as factor:
+        if factor is None:
+            return None
+        # The null space is read off L in a natural metric (or L = 0), at an H that has converged.
+        readable = (name in NATURAL or not iterate.pull.any()) and max(iterate.defect, factor.added) <= _READABLE
+        null = null_space(factor, iterate, metric) if readable else None
+    return bound(iterate, name, metric, factor.shift, "proved", 0.0, problem.operator.error_bounds, null, factor.extra)
