@@ -152,7 +152,7 @@ class TestRounding:
             P = self.values[:, None] * V
             # A last row of V/2 is ξV = 0, from which nothing grows.
             wanted, allowed = P[-1] - V[-1] / 2, size * np.linalg.norm(V, 2)
-            P[-1] -= wanted * min(1.0, allowed / np.linalg.norm(wanted))
+            P[-1] -= wanted / max(1.0, np.linalg.norm(wanted) / allowed)
             return P
 
         return apply
