@@ -2,8 +2,8 @@
 
 Operators and solver take the functions they call from the *namespace* of the arrays they are given
 (https://data-apis.org/array-api). NumPy is its own namespace and is called without a detour. Where a function here
-distinguishes NumPy, it does so for speed: thin matrices are Fortran-ordered there, and the fastest calls are not in the
-standard. What is computed is the same.
+distinguishes NumPy, it does so for speed: thin matrices are Fortran-ordered there, and the fastest calls, which small
+problems need, are not in the standard. What is computed is the same.
 
 Random numbers are drawn by NumPy and moved, so that a solve takes the same path in every library. Factorisations (LAPACK)
 and the eigenvectors of small matrices are left to NumPy.
@@ -123,7 +123,7 @@ def inner(U: Array, V: Array) -> float:
 
 
 def total(v: Array) -> float:
-    return float(namespace(v).sum(v))
+    return float(v.sum() if isinstance(v, np.ndarray) else namespace(v).sum(v))
 
 
 def absolute_total(v: Array) -> float:
@@ -132,13 +132,13 @@ def absolute_total(v: Array) -> float:
 
 
 def largest(v: Array) -> float:
-    return float(namespace(v).max(v))
+    return float(v.max() if isinstance(v, np.ndarray) else namespace(v).max(v))
 
 
 def smallest(v: Array) -> float:
-    return float(namespace(v).min(v))
+    return float(v.min() if isinstance(v, np.ndarray) else namespace(v).min(v))
 
 
 def all_nonzero(v: Array) -> bool:
     """Whether every entry is non-zero, or true."""
-    return bool(namespace(v).all(v))
+    return bool(v.all() if isinstance(v, np.ndarray) else namespace(v).all(v))

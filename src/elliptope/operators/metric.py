@@ -43,20 +43,23 @@ class DiagonalMetric(Metric):
     def __init__(self, v: Array) -> None:
         self.v = v
         self._inverse = (1 / v)[:, None]
-        self._sqrt = namespace(v).sqrt
 
     @property
     def largest(self) -> float:  # type: ignore[override]
         return largest(self.v)
 
+    @property
+    def _root(self) -> Array:
+        return namespace(self.v).sqrt(self.v)
+
     def solve(self, V: Array) -> Array:
         return self._inverse * V
 
     def whiten(self, V: Array) -> Array:
-        return self._sqrt(self.v)[:, None] * V
+        return self._root[:, None] * V
 
     def unwhiten(self, Q: Array) -> Array:
-        return Q / self._sqrt(self.v)[:, None]
+        return Q / self._root[:, None]
 
     def whiten_gradient(self, G: Array) -> Array:
         return self.unwhiten(G)
