@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ._arrays import as_numpy
+
 Array = np.ndarray
 
 
@@ -49,7 +51,7 @@ def check_between(name: str, value: Any, low: float, high: float) -> float:
 
 def check_vector(name: str, value: Any, n: int, *, zero: bool = False) -> Array:
     """A float64 vector of length n with positive (or, with ``zero``, non-negative) finite entries."""
-    v = np.asarray(value, dtype=np.float64)
+    v = np.asarray(as_numpy(value), dtype=np.float64)
     if v.shape != (n,):
         raise ValueError(f"`{name}` must have one entry per row, shape ({n},), got shape {v.shape}.")
     good = ((v >= 0) if zero else (v > 0)) & np.isfinite(v)
@@ -62,7 +64,7 @@ def check_vector(name: str, value: Any, n: int, *, zero: bool = False) -> Array:
 
 def check_factor(name: str, value: Any, n: int) -> Array:
     """A float64 matrix with n rows, at least one column and finite entries."""
-    H = np.asarray(value, dtype=np.float64)
+    H = np.asarray(as_numpy(value), dtype=np.float64)
     if H.ndim != 2 or len(H) != n or H.shape[1] < 1:
         raise ValueError(f"`{name}` must be an array of shape ({n}, r), got shape {H.shape}.")
     if not np.isfinite(H).all():

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from .._arrays import all_nonzero, as_numpy, like, namespace, row_dots, smallest
 from .factorization import UNIT, Factorization, cholesky_rounding, cholesky_solver, upper_cholesky
 from .metric import Array, DiagonalMetric, Metric
 
@@ -126,9 +127,9 @@ class ExplicitOperator(Operator):
     @contextmanager
     def factorization(self, slack: Array, metric: Metric, shift: float) -> Iterator[Factorization | None]:
         assert isinstance(metric, DiagonalMetric)
-        n, v = self.n, metric.v
+        n, v, slack = self.n, as_numpy(metric.v), as_numpy(slack)
         trace = float(np.abs(slack / v).sum())
-        entries = _ENTRY_ROUNDINGS * UNIT * float((self.entry_scale() / v).sum() + trace)
+        entries = _ENTRY_ROUNDINGS * UNIT * float((as_numpy(self.entry_scale()) / v).sum() + trace)
         rounding = cholesky_rounding(n, trace + n * shift) + entries
         shift = max(shift, 2 * rounding)
         with self.triangle(1 / np.sqrt(v)) as T:
@@ -161,18 +162,18 @@ class ScaledOperator(ExplicitOperator):
         G *= s
         if Q.shape[1]:
             G -= ((V.T @ Q) @ Q.T).T
-            G += np.einsum("ij,ij->i", Q, Q)[:, None] * V
+            G += row_dots(Q, Q)[:, None] * V
         return G
 
     def offset(self) -> Array:
-        return self._s**2 * self.kernel_diagonal() - np.einsum("ij,ij->i", self._Q, self._Q)
+        return self._s**2 * self.kernel_diagonal() - row_dots(self._Q, self._Q)
 
     def largest_entry(self) -> float:
         """max |K_ij| off the diagonal."""
         raise TypeError(f"{type(self).__name__} has no entries.")
 
     def entry_scale(self) -> Array:
-        return self._s**2 * self.largest_entry() + np.einsum("ij,ij->i", self._Q, self._Q)
+        return self._s**2 * self.largest_entry() + row_dots(self._Q, self._Q)
 
 
 class KernelOperator(ScaledOperator):
@@ -189,10 +190,11 @@ class KernelOperator(ScaledOperator):
 
     def __init__(self, n: int, sample_weight: Array | None = None) -> None:
         self.n = n
-        self.w = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        w = np.ones(n) if sample_weight is None else np.asarray(as_numpy(sample_weight), dtype=np.float64)
+        self.w = like(self.kernel_diagonal(), w)
         self.m = self.degrees()
-        if not (self.m > 0).all():
-            raise ValueError(f"`kernel` must have positive row sums, got a minimum of {self.m.min():.6g}.")
+        if not all_nonzero(self.m > 0):
+            raise ValueError(f"`kernel` must have positive row sums, got a minimum of {smallest(self.m):.6g}.")
         self.M = float(self.w @ self.m)
         self.set_row_scale(np.ones(n))
 
@@ -202,8 +204,9 @@ class KernelOperator(ScaledOperator):
 
     def set_row_scale(self, t: Array) -> None:
         """Scale rows and columns of Abar by ``t``."""
-        self._s = t / np.sqrt(self.m)
-        self._Q = (t * np.sqrt(self.m / self.M))[:, None]
+        t, sqrt = like(self.m, t), namespace(self.m).sqrt
+        self._s = t / sqrt(self.m)
+        self._Q = (t * sqrt(self.m / self.M))[:, None]
 
     def contrast(self) -> Array:
         """diag(Abar) relative to K_ii/m_i: 1 - m_i²/(K_ii M), between 0 where the kernel is constant and 1."""

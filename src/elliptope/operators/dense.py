@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from .._arrays import as_numpy, hollow, largest, namespace, smallest
 from ..kernels import Kernel
 from .base import Array, KernelOperator, Operator, ScaledOperator
 
@@ -51,9 +52,10 @@ class DenseStorage(ScaledOperator):
     """K stored as a hollow symmetric array, which the operator owns and uses as scratch, and its diagonal apart."""
 
     def _store(self, K: Array) -> None:
-        self._diagonal_of_K = K.diagonal().copy()
-        self._K = K
-        np.fill_diagonal(self._K, 0.0)
+        xp = namespace(K)
+        K = xp.asarray(K, dtype=xp.float64)
+        self._diagonal_of_K = xp.asarray(xp.linalg.diagonal(K), copy=True)
+        self._K = hollow(K)
 
     def hollow_kernel_matmat(self, V: Array) -> Array:
         # K is symmetric; from the left BLAS reads it faster, and the result comes out in Fortran order.
@@ -66,7 +68,7 @@ class DenseStorage(ScaledOperator):
         return SingleOperator(self._K, self._s, self._Q, self._diagonal_of_K) if self.n >= _SINGLE_SIZE else None
 
     def largest_entry(self) -> float:
-        return float(max(self._K.max(), -self._K.min()))
+        return max(largest(self._K), -smallest(self._K))
 
     @property
     def has_entries(self) -> bool:
@@ -75,13 +77,13 @@ class DenseStorage(ScaledOperator):
     @contextmanager
     def triangle(self, c: Array) -> Iterator[Array]:
         """Lend the lower triangle of K, rescaled; the untouched upper triangle restores it afterwards."""
-        K, s, Q = self._K, c * self._s, c[:, None] * self._Q
+        K, s, Q = as_numpy(self._K), c * as_numpy(self._s), c[:, None] * as_numpy(self._Q)
         if self.n <= _SMALL:
             T = K * -s[:, None]
             T *= s
             if Q.shape[1]:
                 T += Q @ Q.T
-            np.fill_diagonal(T, -(c**2) * self.offset())
+            np.fill_diagonal(T, -(c**2) * as_numpy(self.offset()))
             yield T
             return
         try:
@@ -91,7 +93,7 @@ class DenseStorage(ScaledOperator):
                 if Q.shape[1]:
                     T += Q[rows] @ Q[columns].T
                 _write_lower(T, K, rows, columns)
-            np.fill_diagonal(K, -(c**2) * self.offset())
+            np.fill_diagonal(K, -(c**2) * as_numpy(self.offset()))
             yield K
         finally:
             for rows, columns in _tiles(self.n):
@@ -111,11 +113,16 @@ class SingleOperator(ScaledOperator):
     """K in float32: half the memory traffic, and products to about seven digits."""
 
     def __init__(self, K: Array, s: Array, Q: Array, diagonal: Array) -> None:
-        self.n = len(K)
-        self._K, self._s, self._Q, self._diagonal_of_K = K.astype(np.float32), s, Q, diagonal
+        self.n = K.shape[0]
+        self._s, self._Q, self._diagonal_of_K = s, Q, diagonal
+        self._K = self._cast(K, "float32")
+
+    def _cast(self, V: Array, dtype: str) -> Array:
+        xp = namespace(V)
+        return xp.asarray(V, dtype=getattr(xp, dtype))
 
     def hollow_kernel_matmat(self, V: Array) -> Array:
-        return (V.T.astype(np.float32) @ self._K).T.astype(np.float64)
+        return self._cast((self._cast(V.T, "float32") @ self._K).T, "float64")
 
     def kernel_diagonal(self) -> Array:
         return self._diagonal_of_K
@@ -126,4 +133,4 @@ class DenseOperator(DenseStorage, KernelOperator):
 
     def __init__(self, K: Array, sample_weight: Array | None = None) -> None:
         self._store(K)
-        super().__init__(len(K), sample_weight)
+        super().__init__(K.shape[0], sample_weight)

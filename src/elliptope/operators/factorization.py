@@ -16,7 +16,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 Array = np.ndarray
 
-UNIT = np.finfo(float).eps / 2
+UNIT = float(np.finfo(float).eps) / 2
 
 
 @dataclass(frozen=True)

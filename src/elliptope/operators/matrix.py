@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
+from .._arrays import all_nonzero, is_foreign, is_sparse, largest, like, namespace, owned
 from .._checks import check_vector
 from .base import Array, Operator
 from .dense import DenseStorage
@@ -21,9 +22,9 @@ class DenseMatrix(DenseStorage):
     r"""J = Diag(s) C Diag(s) - Q Qᵀ for a symmetric array C, which the operator takes over, and a thin Q."""
 
     def __init__(self, C: Array, row_scale: Array, deflation: Array | None = None) -> None:
-        self.n = len(C)
-        self._s = row_scale
-        self._Q = np.empty((self.n, 0)) if deflation is None else deflation
+        self.n = C.shape[0]
+        self._s = like(C, row_scale)
+        self._Q = like(C, np.empty((self.n, 0)) if deflation is None else deflation)
         self._store(C)
 
 
@@ -72,9 +73,11 @@ def as_operator(cost: Any, diagonal: Array | None = None) -> Operator:
         if diagonal is not None:
             raise ValueError("`diagonal` must be None when `cost` is an Operator: scale the operator instead.")
         return cost
-    if not (isinstance(cost, LinearOperator) or sparse.issparse(cost)):
+    if is_sparse(cost):
+        raise ValueError(f"`cost` must be a dense tensor or a SciPy sparse matrix, got a tensor of layout {cost.layout}.")
+    if not (isinstance(cost, LinearOperator) or sparse.issparse(cost) or is_foreign(cost)):
         cost = np.asarray(cost)
-    if np.issubdtype(cost.dtype, np.complexfloating):
+    if _is_complex(cost):
         raise ValueError(f"`cost` must be real, got dtype {cost.dtype}.")
     if len(cost.shape) != 2 or cost.shape[0] != cost.shape[1] or cost.shape[0] == 0:
         raise ValueError(f"`cost` must be a square symmetric matrix, got shape {cost.shape}.")
@@ -87,20 +90,26 @@ def as_operator(cost: Any, diagonal: Array | None = None) -> Operator:
         _check_finite(cost.data)
         _check_symmetric(cost)
         return SparseMatrix(cost, s)
-    cost = np.array(cost, dtype=np.float64, order="C")
+    cost = owned(cost)
     _check_finite(cost)
-    if not (cost == cost.T).all():
+    if not all_nonzero(cost == cost.T):
         _check_symmetric(cost)
         cost = 0.5 * (cost + cost.T)
     return DenseMatrix(cost, s)
 
 
+def _is_complex(cost: Any) -> bool:
+    if is_foreign(cost):
+        return namespace(cost).isdtype(cost.dtype, "complex floating")
+    return np.issubdtype(cost.dtype, np.complexfloating)
+
+
 def _check_finite(entries: Array) -> None:
-    if not np.isfinite(entries).all():
+    if not all_nonzero(namespace(entries).isfinite(entries)):
         raise ValueError("`cost` must be finite, got NaN or infinity.")
 
 
 def _check_symmetric(C: Any) -> None:
-    asymmetry, size = abs(C - C.T).max(), abs(C).max()
+    asymmetry, size = largest(abs(C - C.T)), largest(abs(C))
     if asymmetry > _SYMMETRY * size:
         raise ValueError(f"`cost` must be symmetric, got max|C - C.T| = {asymmetry:.3g} with max|C| = {size:.3g}.")

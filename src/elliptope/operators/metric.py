@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-import numpy as np
-
-Array = np.ndarray
+from .._arrays import Array, largest, namespace, total
 
 
 class Metric(ABC):
@@ -48,19 +46,23 @@ class DiagonalMetric(Metric):
 
     @property
     def largest(self) -> float:  # type: ignore[override]
-        return float(self.v.max())
+        return largest(self.v)
+
+    @property
+    def _root(self) -> Array:
+        return namespace(self.v).sqrt(self.v)
 
     def solve(self, V: Array) -> Array:
         return self._inverse * V
 
     def whiten(self, V: Array) -> Array:
-        return np.sqrt(self.v)[:, None] * V
+        return self._root[:, None] * V
 
     def unwhiten(self, Q: Array) -> Array:
-        return Q / np.sqrt(self.v)[:, None]
+        return Q / self._root[:, None]
 
     def whiten_gradient(self, G: Array) -> Array:
         return self.unwhiten(G)
 
     def total(self, objective: float) -> float:
-        return float(self.v.sum())
+        return total(self.v)

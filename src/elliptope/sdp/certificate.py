@@ -14,8 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
+from .._arrays import absolute_total, largest, namespace, smallest, total
 from ..operators.factorization import UNIT
 from ..operators.metric import DiagonalMetric, Metric
 from .problem import Iterate
@@ -111,13 +110,14 @@ def dual_metrics(iterate: Iterate) -> dict[str, Metric]:
     """The usable metrics, best first: near an optimum the slack gives the sharpest bound."""
     if iterate.coupling is not None:
         return {"own": iterate.coupling}
-    size = max(float(np.abs(iterate.y).mean()), float(iterate.pull.mean()))
+    n = iterate.y.shape[0]
+    size = max(absolute_total(iterate.y), total(iterate.pull)) / n
     candidates = {
         "slack": iterate.slack,
         "multiplicative": iterate.y,
-        "additive": np.full(len(iterate.y), size if size > 0 else 1.0),
+        "additive": namespace(iterate.y).full_like(iterate.y, size if size > 0 else 1.0),
     }
-    return {name: DiagonalMetric(v) for name, v in candidates.items() if v.min() > _WEIGHT_FLOOR * v.max()}
+    return {name: DiagonalMetric(v) for name, v in candidates.items() if smallest(v) > _WEIGHT_FLOOR * largest(v)}
 
 
 def bound(
@@ -132,11 +132,11 @@ def bound(
     extra: float = 0.0,
 ) -> Certificate:
     """p⋆ ≤ Σy + sm + extra, with the rounding of the sums on the safe side; and what J itself may be wrong by."""
-    n, weight = len(iterate.slack), metric.total(iterate.objective)
-    core, offset = float(np.abs(iterate.slack).sum()), float(np.abs(iterate.offset).sum())
+    n, weight = iterate.slack.shape[0], metric.total(iterate.objective)
+    core, offset = absolute_total(iterate.slack), absolute_total(iterate.offset)
     gap = s * weight + extra + 2 * n * UNIT * (core + (s * weight if s < math.inf else 0.0))
     gain = iterate.gain
-    if not iterate.pull.any():  # J is diagonal
+    if iterate.isolated:  # J is diagonal
         gain = offset or weight
     return Certificate(
         objective=iterate.objective,

@@ -77,6 +77,6 @@ def _prove(problem: Problem, iterate: Iterate, name: str, metric: Metric, shift:
         if factor is None:
             return None
         # The null space is read off L in a natural metric (or L = 0), at an H that has converged.
-        readable = (name in NATURAL or not iterate.pull.any()) and max(iterate.defect, factor.added) <= _READABLE
+        readable = (name in NATURAL or iterate.isolated) and max(iterate.defect, factor.added) <= _READABLE
         null = null_space(factor, iterate, metric) if readable else None
     return bound(iterate, name, metric, factor.shift, "proved", 0.0, problem.operator.error_bounds, null, factor.extra)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import chi2
 
+from .._arrays import as_numpy, like
 from ..operators.base import Array
 
 # The low pass ends at this multiple of the s that is aimed at: wider costs more of T_k, narrower more of the low pass.
@@ -42,17 +43,26 @@ class Tested:
 
 
 def chebyshev_test(
-    n: int, width: int, upper: float, target: float, risk: float, rounding: float, rng: np.random.Generator
+    n: int,
+    width: int,
+    upper: float,
+    target: float,
+    risk: float,
+    rounding: float,
+    rng: np.random.Generator,
+    model: Array | None = None,
 ) -> Generator[Array, Array, Tested]:
     r"""A probe that bounds λmin(N) from below, with ``width`` random vectors; it ends once the shift is below ``target``.
 
     ``upper`` is where the spectrum is taken to end; if it does not, the test does not end well, but neither does it lie.
     ``rounding`` bounds the error of a product relative to ``upper`` times the norm of the factor. An error made at step j
     grows by :math:`|U_{k-j}(\xi)| \le (k+1)\,|T_k(\xi)|` at most, so that all of them are worth no more than a smaller γ.
+    Arrays are like ``model`` (NumPy's by default).
     """
     Y = rng.standard_normal((n, width))
+    Y = Y if model is None else like(model, Y)
     Y, lost = yield from _low_pass(Y, upper, min(_PASS_BAND * target, 0.5 * upper), rounding)
-    gamma, first = math.sqrt(chi2.ppf(risk, width)), _norm(Y)
+    gamma, first = math.sqrt(float(chi2.ppf(risk, width))), _norm(Y)
     predicted = math.acosh(max(first / gamma, 2.0)) / (2 * math.asinh(math.sqrt(target / upper)))
     last, least, norm = int(_PATIENCE * predicted) + _LOOK_EVERY, math.inf, first
     before, shift = Y, math.inf
@@ -114,10 +124,10 @@ def _low_pass(Y: Array, upper: float, edge: float, rounding: float) -> Generator
 
 def _norm(Y: Array) -> float:
     """The spectral norm of a thin matrix, never less."""
-    return math.sqrt(max(float(np.linalg.eigvalsh(Y.T @ Y)[-1]), 0.0)) * (1 + 1e-10)
+    return math.sqrt(max(float(np.linalg.eigvalsh(as_numpy(Y.T @ Y))[-1]), 0.0)) * (1 + 1e-10)
 
 
 def _leading(Y: Array) -> Array:
-    _, U = np.linalg.eigh(Y.T @ Y)
-    z = Y @ U[:, -1]
-    return z / np.linalg.norm(z)
+    _, U = np.linalg.eigh(as_numpy(Y.T @ Y))
+    z = Y @ like(Y, U[:, -1])
+    return z / math.sqrt(float(z @ z))

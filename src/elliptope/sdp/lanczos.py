@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
+from .._arrays import like, namespace
 from ..operators.base import Array
 from .probes import run_together
 
@@ -32,33 +33,41 @@ def lanczos(apply: Callable[[Array], Array], n: int, steps: int, rng: np.random.
     return run_together(apply, [lanczos_probe(n, steps, rng)])[0]
 
 
-def lanczos_probe(n: int, steps: int, rng: np.random.Generator) -> Generator[Array, Array, Ritz]:
-    """The same, for products that others make."""
+def lanczos_probe(
+    n: int, steps: int, rng: np.random.Generator, model: Array | None = None
+) -> Generator[Array, Array, Ritz]:
+    """The same, for products that others make, with arrays like ``model`` (NumPy's by default)."""
     steps = min(steps, n)
-    Q = np.empty((steps, n))  # one basis vector per row
-    alpha, beta = np.empty(steps), np.empty(steps)
     q = rng.standard_normal(n)
-    q /= np.linalg.norm(q)
+    q /= _norm(q)
+    q = q if model is None else like(model, q)
+    Q = namespace(q).empty((steps, n), dtype=q.dtype, device=q.device)  # one basis vector per row
+    alpha, beta = np.empty(steps), np.empty(steps)
     scale = 0.0
     for k in range(steps):
-        Q[k] = q
+        Q[k, :] = q
         u = (yield q[:, None])[:, 0]
-        scale = max(scale, float(np.linalg.norm(u)))
-        alpha[k] = q @ u
+        scale = max(scale, _norm(u))
+        alpha[k] = float(q @ u)
+        basis = Q[: k + 1, :]
         for _ in range(2):  # twice is enough
-            u -= Q[: k + 1].T @ (Q[: k + 1] @ u)
-        beta[k] = np.linalg.norm(u)
+            u -= basis.T @ (basis @ u)
+        beta[k] = _norm(u)
         if k + 1 == steps:
             break
         if beta[k] <= n * np.finfo(float).eps * scale:
             # The Krylov space is invariant to rounding: go on from a new direction, orthogonal to it.
             beta[k] = 0.0
-            u = rng.standard_normal(n)
+            u = like(q, rng.standard_normal(n))
             for _ in range(2):
-                u -= Q[: k + 1].T @ (Q[: k + 1] @ u)
-        q = u / np.linalg.norm(u)
+                u -= basis.T @ (basis @ u)
+        q = u / _norm(u)
     values, vectors = eigh_tridiagonal(alpha, beta[:-1])
-    return Ritz(float(values[0]), float(values[-1]), Q.T @ vectors[:, 0], steps, steps == n)
+    return Ritz(float(values[0]), float(values[-1]), Q.T @ like(q, vectors[:, 0]), steps, steps == n)
+
+
+def _norm(u: Array) -> float:
+    return math.sqrt(float(u @ u))
 
 
 def spread_error(n: int, steps: int, failure_probability: float) -> float:

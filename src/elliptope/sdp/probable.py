@@ -11,6 +11,7 @@ from collections.abc import Generator, Iterable
 
 import numpy as np
 
+from .._arrays import largest
 from ..operators.base import Array
 from ..operators.factorization import UNIT
 from ..operators.metric import Metric
@@ -88,7 +89,7 @@ def riding_test(problem: Problem, iterate: Iterate, rng: np.random.Generator, to
     metric = dual_metrics(iterate)[_riding_metric(iterate)]
 
     def test() -> Generator[Array, Array, Tested]:
-        ritz = yield from lanczos_probe(problem.n, _ESTIMATE_STEPS, rng)
+        ritz = yield from lanczos_probe(problem.n, _ESTIMATE_STEPS, rng, iterate.slack)
         upper = ritz.upper + _WIDE_MARGIN * (ritz.upper - ritz.lower)
         return (yield from _shift_test(problem, upper, _target(iterate, metric, tol), rng))
 
@@ -100,9 +101,7 @@ def _riding_metric(iterate: Iterate) -> str:
     metrics = dual_metrics(iterate)
     if iterate.coupling is not None:
         return next(iter(metrics))
-    return min(
-        metrics, key=lambda name: float((metrics[name].solve(iterate.y[:, None])).max()) * metrics[name].total(0.0)
-    )
+    return min(metrics, key=lambda name: largest(metrics[name].solve(iterate.y[:, None])) * metrics[name].total(0.0))
 
 
 def certify_by(problem: Problem, witness: Iterate, tested: Tested, iterate: Iterate) -> Certificate:
@@ -146,7 +145,7 @@ def whitened_lanczos(
     problem: Problem, iterate: Iterate, metrics: Iterable[Metric], rng: np.random.Generator, steps: int
 ) -> list[Ritz]:
     """The ends of the spectrum of E L Eᵀ, in each of the metrics."""
-    probes = [_whitened(iterate, metric, lanczos_probe(problem.n, steps, rng)) for metric in metrics]
+    probes = [_whitened(iterate, metric, lanczos_probe(problem.n, steps, rng, iterate.slack)) for metric in metrics]
     return run_together(problem.product, probes)
 
 
@@ -154,7 +153,8 @@ def _shift_test(
     problem: Problem, upper: float, target: float, rng: np.random.Generator
 ) -> Generator[Array, Array, Tested]:
     operator, risk = problem.operator, FAILURE_PROBABILITY / _RUNS
-    return chebyshev_test(problem.n, operator.block_width, upper, target, risk, operator.product_error, rng)
+    width, rounding = operator.block_width, operator.product_error
+    return chebyshev_test(problem.n, width, upper, target, risk, rounding, rng, problem.offset)
 
 
 def _probable_shift(n: int, ritz: Ritz) -> float:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-import numpy as np
-
+from .._arrays import hstack
 from ..operators.base import Array
 
 Probe = Generator[Array, Array, Any]
@@ -48,7 +47,8 @@ def run_together(apply: Callable[[Array], Array], probes: Sequence[Probe]) -> li
 def share(apply: Callable[[Array], Array], riding: Sequence[Passenger]) -> None:
     """One product for all."""
     blocks = [passenger.wanted for passenger in riding if passenger.wanted is not None]
-    product = apply(blocks[0] if len(blocks) == 1 else np.hstack(blocks))
-    ends = np.cumsum([block.shape[1] for block in blocks])
-    for passenger, part in zip(riding, np.split(product, ends[:-1], axis=1), strict=True):
-        passenger.send(part)
+    product = apply(blocks[0] if len(blocks) == 1 else hstack(blocks))
+    end = 0
+    for passenger, block in zip(riding, blocks, strict=True):
+        begin, end = end, end + block.shape[1]
+        passenger.send(product[:, begin:end])

@@ -8,48 +8,47 @@ from functools import cached_property
 
 import numpy as np
 
+from .._arrays import (
+    absolute_total,
+    all_nonzero,
+    as_numpy,
+    columnwise,
+    hstack,
+    inner,
+    largest,
+    like,
+    namespace,
+    row_dots,
+    row_norms,
+    total,
+)
 from ..operators.base import Array, Operator
 from ..operators.metric import DiagonalMetric, Metric
 from .probes import Passenger, Probe
 
 # A column of H with no entry beyond this holds a negligible part (1e-7) of the squared length of every row.
 SMALL_COLUMN = 3e-4
-
-
-def row_dots(U: Array, V: Array) -> Array:
-    return np.einsum("ij,ij->i", U, V)
-
-
-def inner(U: Array, V: Array) -> float:
-    """Σ_ij U_ij V_ij. Factors are Fortran-ordered, so that their transposes are read as they lie in memory."""
-    return float(np.vdot(U.T, V.T))
-
-
-def row_norms(V: Array) -> Array:
-    return np.sqrt(row_dots(V, V))
-
-
-def vector(V: Array) -> Array:
-    """A Fortran-ordered matrix as one vector, column by column, without a copy."""
-    return V.reshape(-1, order="F")
+# The smallest positive number of full precision.
+_TINY = float(np.finfo(float).tiny)
 
 
 def normalize_rows(V: Array, rng: np.random.Generator) -> Array:
     """Rows of unit length; a zero row has no direction and is drawn at random, as in the paper."""
     norms = row_norms(V)
-    if not norms.all():
+    if not all_nonzero(norms):
         dead = norms == 0
-        V = np.where(dead[:, None], rng.standard_normal(V.shape), V)
+        V = namespace(V).where(dead[:, None], like(V, rng.standard_normal(V.shape)), V)
         norms = row_norms(V)
-    return np.asfortranarray(V / norms[:, None])
+    return columnwise(V / norms[:, None])
 
 
 def drop_columns(H: Array, threshold: float, rng: np.random.Generator) -> Array:
     """Rotate H to its principal axes and drop the columns in which no row has more than ``threshold`` of its length."""
-    _, V = np.linalg.eigh(H.T @ H)
-    H = H @ V[:, ::-1]
-    used = np.abs(H).max(axis=0) > threshold
-    return normalize_rows(H[:, used], rng) if used.any() else H
+    _, V = np.linalg.eigh(as_numpy(H.T @ H))
+    H = H @ like(H, V[:, ::-1])
+    lengths = as_numpy(namespace(H).max(abs(H), axis=0))
+    used = [H[:, k : k + 1] for k in np.flatnonzero(lengths > threshold).tolist()]
+    return normalize_rows(hstack(used), rng) if used else H
 
 
 def random_start(n: int, rank: int, rng: np.random.Generator) -> Array:
@@ -81,7 +80,7 @@ class Iterate:
     @cached_property
     def gain(self) -> float:
         """Objective less Σe: where the core is hollow, what is won over B = Diag(d), whatever diagonal J carries."""
-        return float(self.slack.sum())
+        return total(self.slack)
 
     @cached_property
     def y(self) -> Array:
@@ -89,7 +88,7 @@ class Iterate:
 
     @cached_property
     def objective(self) -> float:
-        return self.gain + float(self.offset.sum())
+        return self.gain + total(self.offset)
 
     @cached_property
     def residual(self) -> Array:
@@ -107,7 +106,7 @@ class Iterate:
 
         Rows count by how much the gain depends on them, so that a few weak ones do not hide that the gap is closed.
         """
-        size = self.gain if self.gain > 0 else float(np.abs(self.slack).sum())
+        size = self.gain if self.gain > 0 else absolute_total(self.slack)
         return math.sqrt(max(inner(self.residual, self.displacement), 0.0) / size) if size > 0 else 0.0
 
     @cached_property
@@ -117,8 +116,8 @@ class Iterate:
 
     @cached_property
     def scale(self) -> Array:
-        """The pulls, kept from zero so that one can divide by them."""
-        return np.maximum(self.pull, np.finfo(float).tiny)
+        """The pulls, kept from zero so that one can divide by them; only those of no size are changed."""
+        return self.pull + _TINY
 
     @cached_property
     def displacement(self) -> Array:
@@ -128,7 +127,12 @@ class Iterate:
     @cached_property
     def stationarity(self) -> float:
         """The farthest displacement of a row: zero exactly at critical points."""
-        return float(row_norms(self.displacement).max())
+        return largest(row_norms(self.displacement))
+
+    @cached_property
+    def isolated(self) -> bool:
+        """Whether no row is held by any other, which is so where J is diagonal."""
+        return not bool(namespace(self.pull).any(self.pull))
 
 
 class Problem:
@@ -138,6 +142,9 @@ class Problem:
         self.operator = operator
         self.n = operator.n
         self.offset = operator.offset()
+        if self.offset.dtype != namespace(self.offset).float64:
+            # Bounds account for the rounding of double precision.
+            raise ValueError(f"`cost` must be an operator in float64, got an offset of dtype {self.offset.dtype}.")
         self.metric = operator.metric()
         self.n_products = 0
         self.goal = 0.0  # defect at which the loop will stop; methods need not go further
@@ -170,7 +177,7 @@ class Problem:
         passenger = self._passenger
         if passenger is None or passenger.wanted is None:
             return self.operator.core_matmat(V)
-        both = self.operator.core_matmat(np.hstack([V, passenger.wanted]))
+        both = self.operator.core_matmat(hstack([V, passenger.wanted]))
         passenger.send(both[:, V.shape[1] :])
         return both[:, : V.shape[1]]
 
@@ -178,7 +185,7 @@ class Problem:
         return Iterate(H, self.product(H), self.offset, self.metric)
 
     def core_matrix(self) -> Array:
-        """The core of J itself, hollow, (n, n), for methods that factorise; made once."""
+        """The core of J itself, hollow, (n, n), a NumPy array for methods that factorise; made once."""
         if self._core is None:
             with self.operator.triangle(np.ones(self.n)) as T:
                 self._core = -np.tril(T, -1)

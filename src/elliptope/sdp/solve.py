@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import hstack, largest, like
 from .._checks import check_choice, check_factor, check_integer, check_positive
 from ..operators import as_operator
 from ..operators.base import Array
@@ -153,7 +154,7 @@ def solve(
     rng = np.random.default_rng(rng)
     problem = Problem(as_operator(cost, diagonal))
     loop = _Loop(problem, METHODS[method], tol, polish, max_iter, rng, callback)
-    return loop.run(_start(problem.n, rank, start, rng))
+    return loop.run(like(problem.offset, _start(problem.n, rank, start, rng)))
 
 
 def _start(n: int, rank: int | str, start: Array | None, rng: np.random.Generator) -> Array:
@@ -326,10 +327,10 @@ class _Loop:
         if direction is None:
             return None
         iterate = self._last
-        z = direction / np.abs(direction).max()
+        z = direction / largest(abs(direction))
         step = 0.5
         while step > _SMALLEST_ESCAPE:
-            H = normalize_rows(np.hstack([iterate.H, step * z[:, None]]), self.rng)
+            H = normalize_rows(hstack([iterate.H, step * z[:, None]]), self.rng)
             if self.problem.evaluate(H).gain > iterate.gain:
                 return H
             step *= 0.5

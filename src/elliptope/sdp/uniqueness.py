@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._arrays import as_numpy, like, row_norms
 from ..operators.base import Array
 from ..operators.factorization import Factorization
 from ..operators.metric import Metric
-from .problem import SMALL_COLUMN, Iterate, drop_columns, row_norms
+from .problem import SMALL_COLUMN, Iterate, drop_columns
 
 # Eigenvalues of L, scaled to unit diagonal or in the operator's metric, that count as zero. B* moves by the residual over
 # the smallest of the others; a residual of 1e-12 is about what double precision attains, so that below 1e-6 not even six
@@ -55,10 +56,11 @@ def null_space(factor: Factorization, iterate: Iterate, metric: Metric) -> NullS
     second measure it.
     """
     n, r = iterate.H.shape
+    start = as_numpy(metric.whiten(iterate.H))
     rng = np.random.default_rng(0)  # the probe decides nothing but how soon the null space is found
     width = min(r + _EXTRA, n)
     while True:
-        Q = np.hstack([metric.whiten(iterate.H), rng.standard_normal((n, max(width - r, 0)))])
+        Q = np.hstack([start, rng.standard_normal((n, max(width - r, 0)))])
         Q, _ = np.linalg.qr(factor.solve(Q))
         inverse, U = np.linalg.eigh(Q.T @ factor.solve(Q))
         values = 1 / inverse - factor.added
@@ -68,7 +70,8 @@ def null_space(factor: Factorization, iterate: Iterate, metric: Metric) -> NullS
             break
         width = min(2 * width, n)
     rank = drop_columns(iterate.H, SMALL_COLUMN, rng).shape[1]
-    return NullSpace(k, float(values[~null].min(initial=np.inf)), rank, _injective(metric.unwhiten(Q @ U[:, null])))
+    basis = as_numpy(metric.unwhiten(like(iterate.H, Q @ U[:, null])))
+    return NullSpace(k, float(values[~null].min(initial=np.inf)), rank, _injective(basis))
 
 
 def _injective(N: Array) -> bool:

@@ -16,8 +16,9 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from ..._arrays import as_numpy, inner, like, row_dots
 from ...operators.base import Array
-from ..problem import Iterate, Problem, inner, row_dots
+from ..problem import Iterate, Problem
 from .linalg import cholesky, inverse_from_cholesky
 from .line_search import line_search, polish_step
 
@@ -36,6 +37,7 @@ def dense_newton(problem: Problem, iterate: Iterate, rng: np.random.Generator) -
     mu = min(_FIRST_REGULARIZATION, max(iterate.stationarity, _SMALLEST_REGULARIZATION))
     for _ in range(_MAX_ITERATIONS):
         D, used = _direction(J, iterate, mu)
+        D = like(iterate.H, D)
         slope = -2 * inner(iterate.residual, D)
         found = line_search(problem, iterate, D, slope, rng)
         if found is not None:
@@ -54,11 +56,11 @@ def dense_newton(problem: Problem, iterate: Iterate, rng: np.random.Generator) -
 
 
 def _direction(J: Array, iterate: Iterate, mu: float) -> tuple[Array, float]:
-    """The regularised Newton step, and the μ that made A positive definite."""
-    H, root = iterate.H, 1 / np.sqrt(iterate.scale)
+    """The regularised Newton step, in NumPy, and the μ that made A positive definite."""
+    H, residual, root = as_numpy(iterate.H), as_numpy(iterate.residual), 1 / np.sqrt(as_numpy(iterate.scale))
     scaled = J * -root[:, None]
     scaled *= root
-    slack = iterate.slack * root**2
+    slack = as_numpy(iterate.slack) * root**2
     while True:
         A = scaled.copy()
         np.fill_diagonal(A, slack + mu)
@@ -73,8 +75,8 @@ def _direction(J: Array, iterate: Iterate, mu: float) -> tuple[Array, float]:
         schur[np.diag_indices_from(schur)] *= 1 + 1e-12
         schur_factor, info = dpotrf(schur, lower=1, clean=0, overwrite_a=1)
         if info != 0:
-            return -root[:, None] ** 2 * iterate.residual, mu
-    Z = inverse @ (root[:, None] * iterate.residual)
+            return -root[:, None] ** 2 * residual, mu
+    Z = inverse @ (root[:, None] * residual)
     delta, _ = dpotrs(schur_factor, row_dots(H, Z), lower=1)
     Z -= inverse @ (delta[:, None] * H)
     return -root[:, None] * Z, mu

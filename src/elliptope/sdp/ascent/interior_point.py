@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
+from ..._arrays import as_numpy, like
 from ...operators.base import Array
 from ..lanczos import lanczos
 from ..problem import Iterate, Problem, normalize_rows
@@ -35,7 +36,7 @@ def interior_point(problem: Problem, H: Array, rng: np.random.Generator) -> Iter
     Rows are scaled by their absolute sums, which makes :math:`Z = 1.1\\, I - J` a strictly feasible start. Ends at a
     relative gap of 1e-9, or where rounding stops the factorisations.
     """
-    n = problem.n
+    n, H = problem.n, as_numpy(H)
     J = problem.core_matrix().copy()
     sums = np.abs(J).sum(axis=1)
     scale = float(sums.mean())
@@ -72,7 +73,7 @@ def interior_point(problem: Problem, H: Array, rng: np.random.Generator) -> Iter
         Z, Z_factor = _advance(Z, Z_factor, np.diag(dz), rng)
         z = Z.diagonal()
         H = _round(X / root[:, None] / root, H, rng)
-        yield problem.evaluate(H)
+        yield problem.evaluate(like(problem.offset, H))
 
 
 def _newton(

@@ -6,8 +6,9 @@ from collections.abc import Generator
 
 import numpy as np
 
+from ..._arrays import inner, namespace
 from ...operators.base import Array
-from ..problem import Iterate, Problem, inner
+from ..problem import Iterate, Problem
 from .line_search import line_search, polish_step, project
 
 _MAX_CG = 500
@@ -44,13 +45,14 @@ def newton(
 def _direction(problem: Problem, iterate: Iterate, max_cg: int) -> tuple[Array, bool]:
     """Solve proj(L D) = -LH by preconditioned CG, to an accuracy that grows as the residual falls; and whether it did."""
     H, slack = iterate.H, iterate.slack[:, None]
-    D = np.zeros_like(H)
-    r = iterate.residual.copy(order="K")
+    xp = namespace(H)
+    D = xp.zeros_like(H)
+    r = xp.asarray(iterate.residual, copy=True)
     z = project(iterate.metric.solve(r), H)
     p = -z
     rz = inner(r, z)
     # Quadratic convergence, but no further than where the solve will stop.
-    defect = max(iterate.defect, np.finfo(float).tiny)
+    defect = max(iterate.defect, float(np.finfo(float).tiny))
     target = rz * min(_FORCING, max(defect, problem.goal / defect)) ** 2
     for step in range(max_cg):
         Lp = project(slack * p - problem.product(p), H)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..._arrays import absolute_total
 from ...operators.base import Array
 from ..problem import Iterate, Problem, normalize_rows
 
@@ -24,7 +25,7 @@ def power(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Iter
     highest = -math.inf
     while True:
         iterate = problem.evaluate(H)
-        size = float(np.abs(iterate.y).sum())
+        size = absolute_total(iterate.y)
         if iterate.objective < highest - _ROUNDING * size:
             raise ValueError("`cost` must be positive semi-definite for the power method, which just descended; use 'auto'.")
         highest = max(highest, iterate.objective)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..._arrays import inner, matrix, namespace, vector
 from ...operators.base import Array
-from ..problem import Iterate, Problem, inner, vector
+from ..problem import Iterate, Problem
 from .line_search import line_search, project
 
 # More pairs cost time at every step and save a few products: worth it where a product is the larger cost.
@@ -59,22 +60,20 @@ def quasi_newton(problem: Problem, iterate: Iterate, rng: np.random.Generator) -
 
 def _direction(iterate: Iterate, pairs: deque[_Pair]) -> Array:
     """The two-loop recursion, applied to the descent residual LH."""
-    Q = iterate.residual.copy(order="F")
-    q = vector(Q)
-    weights = []
+    shape, weights = iterate.residual.shape, []
+    q = namespace(iterate.residual).asarray(vector(iterate.residual), copy=True)
     for pair in reversed(pairs):
         a = float(pair.step @ q) / pair.product
         q -= a * pair.change
         weights.append(a)
-    Q = iterate.metric.solve(Q)
-    q = vector(Q)
+    q = vector(iterate.metric.solve(matrix(q, shape)))
     if pairs:
         last = pairs[-1]
-        change = last.change.reshape(Q.shape, order="F")
+        change = matrix(last.change, shape)
         q *= last.product / inner(change, iterate.metric.solve(change))
     for pair, a in zip(pairs, reversed(weights), strict=True):
         q += (a - float(pair.change @ q) / pair.product) * pair.step
-    return -project(Q, iterate.H)
+    return -project(matrix(q, shape), iterate.H)
 
 
 def _remember(pairs: deque[_Pair], old: Iterate, new: Iterate, step: Array) -> None:

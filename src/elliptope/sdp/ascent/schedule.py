@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator
 
 import numpy as np
 
+from ..._arrays import hstack, like
 from ...operators.base import Array
 from ..problem import Iterate, Problem, drop_columns, normalize_rows
 from .dense_newton import dense_newton
@@ -114,4 +115,4 @@ def widen(H: Array, rng: np.random.Generator) -> Array:
     """Twice the columns. A second-order critical point with a column to spare is optimal; others need not be."""
     n, r = H.shape
     more = max(min(2 * r, _largest_rank(n)) - r, 0)
-    return normalize_rows(np.hstack([H, _PERTURBATION * rng.standard_normal((n, more))]), rng)
+    return normalize_rows(hstack([H, like(H, _PERTURBATION * rng.standard_normal((n, more)))]), rng)

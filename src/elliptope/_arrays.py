@@ -1,0 +1,144 @@
+"""Arrays of other libraries beside NumPy's: the functions of the array API standard, and the few that it lacks.
+
+Operators and solver take the functions they call from the *namespace* of the arrays they are given
+(https://data-apis.org/array-api). NumPy is its own namespace and is called without a detour. Where a function here
+distinguishes NumPy, it does so for speed: thin matrices are Fortran-ordered there, and the fastest calls, which small
+problems need, are not in the standard. What is computed is the same.
+
+Random numbers are drawn by NumPy and moved, so that a solve takes the same path in every library. Factorisations (LAPACK)
+and the eigenvectors of small matrices are left to NumPy.
+
+Arrays are annotated as those of NumPy throughout; the standard has no type for arrays in general.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray
+
+
+def namespace(x: Array) -> Any:
+    """The functions of the array API standard for arrays like ``x``."""
+    if isinstance(x, np.ndarray):
+        return np
+    try:
+        from array_api_compat import array_namespace
+    except ImportError as error:
+        raise ImportError(
+            f"Arrays of type {type(x).__name__} need array-api-compat: pip install 'elliptope[torch]'; or pass NumPy arrays."
+        ) from error
+    return array_namespace(x)
+
+
+def is_foreign(x: Any) -> bool:
+    """Whether ``x`` is an array of another library than NumPy."""
+    return hasattr(x, "__dlpack__") and not isinstance(x, (np.ndarray, np.generic))
+
+
+def as_numpy(x: Any) -> Array:
+    """``x`` as a NumPy array; memory is shared where it can be, and copied from an accelerator."""
+    if isinstance(x, np.ndarray):
+        return x
+    return np.from_dlpack(_plain(x), device="cpu") if is_foreign(x) else np.asarray(x)
+
+
+def like(x: Array, y: Any) -> Array:
+    """``y`` in the library of ``x``, on its device and in its precision; in NumPy, as it is."""
+    if isinstance(x, np.ndarray):
+        return as_numpy(y)
+    if is_foreign(y):
+        return namespace(x).asarray(y, dtype=x.dtype, device=x.device)
+    # Copied: tensors cannot have negative strides, and must not share the memory of an array that somebody else holds.
+    return namespace(x).asarray(np.ascontiguousarray(y), dtype=x.dtype, device=x.device, copy=True)
+
+
+def owned(x: Array) -> Array:
+    """A float64 copy of ``x``, C-contiguous in NumPy."""
+    if isinstance(x, np.ndarray):
+        return np.array(x, dtype=np.float64, order="C")
+    return namespace(x).asarray(_plain(x), dtype=namespace(x).float64, copy=True)
+
+
+def _plain(x: Any) -> Any:
+    """``x`` without a record of its derivatives, which PyTorch would carry through every product."""
+    return x.detach() if hasattr(x, "detach") else x
+
+
+def is_sparse(x: Any) -> bool:
+    """Whether ``x`` is a tensor that stores some of its entries only."""
+    return not str(getattr(x, "layout", "strided")).endswith("strided")
+
+
+def columnwise(V: Array) -> Array:
+    """A thin matrix with contiguous columns in NumPy, as it is elsewhere."""
+    return np.asfortranarray(V) if isinstance(V, np.ndarray) else V
+
+
+def vector(V: Array) -> Array:
+    """A matrix as one vector, which may share its memory; in an order that :func:`matrix` undoes."""
+    if isinstance(V, np.ndarray):
+        return V.reshape(-1, order="F")  # no copy of a Fortran-ordered one
+    return namespace(V).reshape(V, (-1,))
+
+
+def matrix(v: Array, shape: tuple[int, ...]) -> Array:
+    """The matrix of which ``v`` is the :func:`vector`; it may share its memory."""
+    if isinstance(v, np.ndarray):
+        return v.reshape(shape, order="F")
+    return namespace(v).reshape(v, shape)
+
+
+def hstack(blocks: Sequence[Array]) -> Array:
+    return namespace(blocks[0]).concat(blocks, axis=1)
+
+
+def hollow(K: Array) -> Array:
+    """K with zeros on its diagonal; in NumPy K itself, changed."""
+    if isinstance(K, np.ndarray):
+        np.fill_diagonal(K, 0.0)
+        return K
+    xp = namespace(K)
+    return xp.tril(K, k=-1) + xp.triu(K, k=1)
+
+
+def row_dots(U: Array, V: Array) -> Array:
+    if isinstance(U, np.ndarray):
+        return np.einsum("ij,ij->i", U, V)
+    return namespace(U).vecdot(U, V)
+
+
+def row_norms(V: Array) -> Array:
+    return namespace(V).sqrt(row_dots(V, V))
+
+
+def inner(U: Array, V: Array) -> float:
+    """Σ_ij U_ij V_ij. Factors are Fortran-ordered, so that their transposes are read as they lie in memory."""
+    if isinstance(U, np.ndarray):
+        return float(np.vdot(U.T, V.T))
+    return float(namespace(U).tensordot(U, V, axes=2))
+
+
+def total(v: Array) -> float:
+    return float(v.sum() if isinstance(v, np.ndarray) else namespace(v).sum(v))
+
+
+def absolute_total(v: Array) -> float:
+    """Σ_i |v_i|."""
+    return total(abs(v))
+
+
+def largest(v: Array) -> float:
+    return float(v.max() if isinstance(v, np.ndarray) else namespace(v).max(v))
+
+
+def smallest(v: Array) -> float:
+    return float(v.min() if isinstance(v, np.ndarray) else namespace(v).min(v))
+
+
+def all_nonzero(v: Array) -> bool:
+    """Whether every entry is non-zero, or true."""
+    return bool(v.all() if isinstance(v, np.ndarray) else namespace(v).all(v))
