@@ -12,7 +12,7 @@ from elliptope.operators.metric import DiagonalMetric
 from elliptope.operators.nystroem import exact_degrees
 from elliptope.operators.tall import TallFactor
 from elliptope.sdp import solve
-from elliptope.sdp.certificate import certify
+from elliptope.sdp.certify import certify
 from elliptope.sdp.problem import Problem
 from test_landmarks import POLYNOMIAL, points
 

@@ -109,7 +109,11 @@ def _check_finite(entries: Array) -> None:
         raise ValueError("`cost` must be finite, got NaN or infinity.")
 
 
+def _size(C: Any) -> float:
+    return float(abs(C).max()) if sparse.issparse(C) else largest(abs(C))
+
+
 def _check_symmetric(C: Any) -> None:
-    asymmetry, size = largest(abs(C - C.T)), largest(abs(C))
+    asymmetry, size = _size(C - C.T), _size(C)
     if asymmetry > _SYMMETRY * size:
         raise ValueError(f"`cost` must be symmetric, got max|C - C.T| = {asymmetry:.3g} with max|C| = {size:.3g}.")
