@@ -80,7 +80,7 @@ COSTS = {
     "max-cut": lambda array: array(laplacian()),
     "wine 3": kernel(WINE, 3.0),
     "moons 0.5": kernel(MOONS, 0.5),
-    "wine 1": kernel(WINE[::2], 1.0),
+    "wine 1.5": kernel(WINE, 1.5),
 }
 
 

@@ -4,6 +4,10 @@ Adding a diagonal to J changes the objective by a constant and nothing else. At 
 all the rest by orders of magnitude, and its rounding would drown it. So an operator splits :math:`J = J_0 + \operatorname{
 Diag}(e)` into a *core* and an *offset*, and offers products with the core and the offset by itself. Wherever entries are
 known the offset is diag(J), and the core is hollow. Scaling, normalisation, weights and deflation are written once, here.
+
+Arrays may be those of any library of the array API standard. An operator answers in float64 with arrays of one library, on
+one device; whoever uses it makes arrays like its :meth:`~Operator.offset`. What is lent to LAPACK
+(:meth:`~Operator.triangle`, :meth:`~Operator.factorization`) is NumPy's.
 """
 
 from __future__ import annotations
@@ -107,7 +111,8 @@ class Operator(ABC):
     def triangle(self, c: Array) -> Iterator[Array]:
         r"""Lend :math:`-\operatorname{Diag}(c) J \operatorname{Diag}(c)`: an (n, n) C-contiguous float64 array.
 
-        The lower triangle may be overwritten freely; the strict upper triangle belongs to the operator.
+        It is NumPy's, as c has to be. The lower triangle may be overwritten freely; the strict upper triangle belongs to the
+        operator.
         """
         raise TypeError(f"{type(self).__name__} has no entries.")
         yield  # pragma: no cover

@@ -88,12 +88,12 @@ def as_operator(cost: Any, diagonal: Array | None = None) -> Operator:
     if sparse.issparse(cost):
         cost = sparse.csr_array(cost, dtype=np.float64)
         _check_finite(cost.data)
-        _check_symmetric(cost)
+        _check_symmetric(abs(cost - cost.T).max(), abs(cost).max())
         return SparseMatrix(cost, s)
     cost = owned(cost)
     _check_finite(cost)
     if not all_nonzero(cost == cost.T):
-        _check_symmetric(cost)
+        _check_symmetric(largest(abs(cost - cost.T)), largest(abs(cost)))
         cost = 0.5 * (cost + cost.T)
     return DenseMatrix(cost, s)
 
@@ -109,11 +109,6 @@ def _check_finite(entries: Array) -> None:
         raise ValueError("`cost` must be finite, got NaN or infinity.")
 
 
-def _size(C: Any) -> float:
-    return float(abs(C).max()) if sparse.issparse(C) else largest(abs(C))
-
-
-def _check_symmetric(C: Any) -> None:
-    asymmetry, size = _size(C - C.T), _size(C)
+def _check_symmetric(asymmetry: float, size: float) -> None:
     if asymmetry > _SYMMETRY * size:
         raise ValueError(f"`cost` must be symmetric, got max|C - C.T| = {asymmetry:.3g} with max|C| = {size:.3g}.")

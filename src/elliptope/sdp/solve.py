@@ -79,7 +79,7 @@ class Solution:
     Attributes
     ----------
     factor : (n, r) array
-        H with unit rows; the optimum is :math:`B = D^{1/2} H H^\top D^{1/2}`.
+        H with unit rows, an array of the library of the cost; the optimum is :math:`B = D^{1/2} H H^\top D^{1/2}`.
     dual : (n,) array
         :math:`y_i = (J H H^\top)_{ii}`.
     certificate : Certificate
@@ -125,6 +125,7 @@ def solve(
     cost : (n, n) array, sparse matrix, LinearOperator or Operator
         Symmetric C, psd or not. Sparse matrices are made dense for the proof up to n = 10 000; beyond that, and for linear
         operators, the certificate is probabilistic.
+        An array of another library of the array API standard is solved in that library, on its device.
     diagonal : (n,) array, optional
         d, positive; 1 by default.
     method : {"auto", "power"}
