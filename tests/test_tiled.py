@@ -265,7 +265,7 @@ class TestErrorBounds:
         made = GaussianTiles(gaussian_coordinates(X, 1e4), np.float32, 1)
         found, expected = made.hollow_matmat(np.eye(60)), hollow(exact_kernel(X, 1e4))
         error = abs(found - expected)
-        assert 0 < error.max()
+        assert error.max() > 0
         assert (error <= (made.errors.entry[:, None] + made.errors.entry) * found).all()
 
     def test_products(self):
@@ -425,8 +425,7 @@ class TestSolve:
         low, high = certificate.exact_interval
         assert low <= reference.certificate.objective
         assert reference.certificate.upper_bound <= high
-        assert certificate.relative_gap <= 1e-3
-        assert certificate.exact_relative_gap < 5e-3
+        assert certificate.error_below == operator.error_bounds[0] < 1e-4 * certificate.gain
 
 
 class TestArguments:
