@@ -3,7 +3,9 @@ r"""The kernel matrix recomputed at every product: memory for a few tiles per th
 **Precision.** Tiles of the Gaussian kernel are cheap in float32, and about twice as dear in float64. The degrees m, which
 normalise everything, are always summed from float64 tiles. A float32 operator is then off by the error of its off-diagonal
 entries (the diagonal is known) and of its products, and :attr:`TiledOperator.error_bounds` has both. A float64 operator is
-exact to a few digits less than float64 has, and offers its float32 twin to the solver for steps that do not need more.
+exact to a few digits less than float64 has, and offers its float32 twin to the solver for steps that do not need more: that
+is the way to a certificate. With float32 alone, tests that take many products in a row are drowned by their rounding, and
+Lanczos runs are all that is left.
 """
 
 from __future__ import annotations
@@ -113,7 +115,7 @@ class TiledOperator(KernelOperator):
 
     @property
     def product_error(self) -> float:
-        """The rounding of a product; in float32 too large for tests that take many of them, which then find out nothing."""
+        """The rounding of a product, of K alone; in float32 too large for tests that take many products in a row."""
         return max(self._tiles.errors.product, _DOUBLE_PRODUCT)
 
     @property
