@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from commandline import Runner, snapshot
-from elliptope import SDPEmbedding
+from elliptope import InsufficientMemoryError, SDPEmbedding
 from elliptope.cli.tables import text
 from elliptope.persistence import save
 
@@ -447,6 +447,7 @@ class TestTrouble:
                 1,
                 "t.csv: not enough memory: the kernel of 30 rows alone takes 6.71e-06 GiB",
             ),
+            (InsufficientMemoryError("Not enough memory. It needs 5 GB."), 1, "t.csv: Not enough memory. It needs 5 GB."),
             (TypeError("two\nlines"), 1, "unexpected TypeError: two lines (run again with --debug, and report it)"),
             (SystemExit(143), 143, None),
         ],

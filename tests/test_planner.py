@@ -205,7 +205,8 @@ class TestEstimate:
     def test_against_a_measurement(self, operator):
         """Never less than what arrays take, as tracemalloc has it, in a usual fit, and not much more."""
         rng = np.random.default_rng(0)
-        X = np.concatenate([rng.standard_normal((500, 3)) + 4 * k for k in range(3)])
+        rows = {"dense": 1000, "precomputed": 1000, "regularized": 500}[operator]
+        X = np.concatenate([rng.standard_normal((rows, 3)) + 4 * k for k in range(3)])
         estimator = {"dense": elliptope.SDPEmbedding(bandwidth="median"), "regularized": RKHSEmbedding()}
         if operator == "precomputed":
             X = Gaussian(5.0)(X)
@@ -241,7 +242,12 @@ class TestPlan:
             (1000, PLENTY, "dense"),
             (30_000, PLENTY, "dense"),
             (30_001, PLENTY, "tiled"),
-            (20_000, Memory(5 * GB, "a test"), "tiled"),  # 4.8 GB would fit, but not with ease
+            (
+                20_000,
+                Memory(int(1.1 * estimate_memory(20_000, 10)), "a test"),
+                "tiled",
+            ),  # dense would fit, but not with ease
+            (20_000, Memory(int(1.5 * estimate_memory(20_000, 10)), "a test"), "dense"),
             (100_000, Memory(16 * GB, "a test"), "tiled"),
             (1000, UNKNOWN, "dense"),
             (100_000, UNKNOWN, "tiled"),

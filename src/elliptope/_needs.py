@@ -1,6 +1,6 @@
 r"""What ``fit`` takes of memory at its peak, from shapes alone.
 
-Beside the rows themselves it stores,
+Beside the rows themselves it stores
 
 ============= ===========================================================================================
 dense         K in double precision, and for a while in single precision: :math:`12 n^2` bytes
@@ -81,8 +81,9 @@ def estimate_memory(
 ) -> int:
     """Bytes that ``fit`` takes at its peak on n rows of p features, beside the rows that it is given.
 
-    Errs on the large side, as a rule by less than a third; ``benchmarks/memory.py`` compares with what is measured. Up to
-    4000 rows, a dense fit that is ill conditioned may for a moment take five times as much, at most 1.1 GB.
+    Meant to err on the large side, and not by much: ``benchmarks/results/memory.txt`` compares it with what was measured.
+    One thing is not counted: up to 4000 rows, a dense fit that is ill conditioned goes on by factorisations, of some eight
+    n × n arrays, and takes up to 1.1 GB.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ class Streaming:
 
         Yields
         ------
-        Z : (b, n_components_) array
+        Z : (b, k) array, k = ``n_components_``
             An array whatever ``set_output`` says. With the default ``block_rows``, the blocks of an array are those of
             ``transform``, bit for bit; other blocks agree up to rounding.
         """
