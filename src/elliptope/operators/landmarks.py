@@ -28,9 +28,10 @@ on the right is psd, the first is because K is, and so is the Schur complement o
 References
 ----------
 Chen, Epperly, Tropp and Webber. Randomly pivoted Cholesky: practical approximation of a kernel matrix with few entry
-evaluations. Communications on Pure and Applied Mathematics, 2025.
-Epperly, Tropp and Webber. Embrace rejection: kernel matrix approximation by accelerated randomly pivoted Cholesky. SIAM
-Journal on Matrix Analysis and Applications, 2025.
+evaluations. arXiv:2207.06503.
+Epperly, Tropp and Webber. Embrace rejection: kernel matrix approximation by accelerated randomly pivoted Cholesky.
+arXiv:2410.03969.
+Higham. Accuracy and Stability of Numerical Algorithms. SIAM, 2nd edition, 2002.
 """
 
 from __future__ import annotations
