@@ -131,6 +131,10 @@ class Iterate:
         return float(row_norms(self.displacement).max())
 
 
+class OutOfProducts(Exception):
+    """All block products that a solve may take have been taken."""
+
+
 class Problem:
     """An operator seen as the cost of an SDP over the elliptope; counts the block products spent on it."""
 
@@ -140,6 +144,7 @@ class Problem:
         self.offset = operator.offset()
         self.metric = operator.metric()
         self.n_products = 0
+        self.max_products = math.inf
         self.goal = 0.0  # defect at which the loop will stop; methods need not go further
         self._single: Operator | None = None
         self._passenger: Passenger | None = None
@@ -163,7 +168,9 @@ class Problem:
         return self._passenger
 
     def product(self, V: Array) -> Array:
-        """Product with the core of J."""
+        """Product with the core of J; one that ``max_products`` does not allow for is not made."""
+        if self.n_products >= self.max_products:
+            raise OutOfProducts
         self.n_products += 1
         if self._single is not None:
             return self._single.core_matmat(V)
