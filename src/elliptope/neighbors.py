@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ._checks import check_choice
+from ._checks import check_choice, check_extent
 from .kernels import Array, Kernel
 from .search import Search, find_rows, kth_distances, seen_by
 
@@ -74,6 +74,7 @@ class Neighbors:
                 f"`n_neighbors` must be between 2 and the number of distinct points, {len(X)}, got {n_neighbors}: a point "
                 f"counts as its own first neighbour."
             )
+        check_extent(X)
         i, j, d = Search(X, n_neighbors, self.search, n_jobs).nearest(X)
         scales = kth_distances(i, d, len(X), n_neighbors)
         graph = _distance_graph(i, j, d, scales)
