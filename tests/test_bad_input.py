@@ -323,6 +323,11 @@ class TestDegenerate:
             est = Estimator(bandwidth=1e9).fit(X, sample_weight=w)
         assert all(np.isfinite(out).all() for out in outputs(est))
 
+    @pytest.mark.parametrize("est", [SDPEmbedding(), SDPEmbedding(kernel="neighbors"), DiffusionMap(bandwidth=1e200)])
+    def test_distances_that_overflow(self, est):
+        with pytest.raises(ValueError, match="`X` must have distances between rows below 1e154"):
+            est.fit(1e200 * X)
+
     @pytest.mark.parametrize("bandwidth", [1e-12, 1e-3, 1e9, 1e300])
     def test_diffusion_map_gives_no_nan(self, bandwidth):
         with warnings.catch_warnings():

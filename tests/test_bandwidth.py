@@ -122,6 +122,23 @@ def test_identical_points(rule, X):
         resolve_bandwidth(rule, X)
 
 
+@pytest.mark.parametrize("value", [*RULES, 1.0, 1e200])
+@pytest.mark.parametrize("scale", [1e155, 1e200, 1e307])
+def test_distances_that_overflow(value, scale):
+    """Their kernel would be the identity, whatever the bandwidth, and the search for neighbours fails obscurely."""
+    X = scale * cloud()
+    with pytest.raises(ValueError, match=r"`X` must have distances between rows below 1e154.* got .*e\+\d+; rescale"):
+        resolve_bandwidth(value, X)
+    assert resolve_bandwidth("auto", 1e150 * cloud()) == pytest.approx(1e150 * brute_knn(cloud()))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_errors_go_by_the_name_that_the_caller_uses(rule):
+    for X in (np.ones((3, 1)), 1e-200 * cloud()):
+        with pytest.raises(ValueError, match="`length_scale` "):
+            resolve_bandwidth(rule, X, "length_scale")
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_resolve_applies_the_rule(rule):
     X = cloud()

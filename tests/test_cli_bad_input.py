@@ -6,7 +6,6 @@ import pickle
 import re
 import struct
 import sys
-import types
 from typing import NamedTuple
 
 import numpy as np
@@ -227,7 +226,8 @@ OUTPUTS = {
     "existing output": Case("embed t.csv --label kind -o old.csv", "old.csv: exists; use --force to replace it"),
     "existing model": Case("fit t.csv --label kind -o m", "m: exists; use --force to replace it"),
     "existing second output": Case(EMBED + " --save-model m", "m: exists; use --force"),
-    "existing page": Case("report t.csv --label kind -o old.csv", "old.csv: exists; use --force"),
+    "existing page": Case("report t.csv --label kind -o m", "m: exists; use --force"),
+    "page that is no page": Case("report t.csv --label kind -o r.pdf", "r.pdf: a page is HTML, not .pdf; name it .html", 2),
     "output is a folder": Case("embed t.csv --label kind -o folder.csv --force", "folder.csv: a folder; name a file"),
     "no such folder": Case("embed t.csv --label kind -o no/out.csv", r"no/out.csv: there is no folder '.*/no'"),
     "folder is a file": Case("embed t.csv --label kind -o t.csv/out.csv", "t.csv/out.csv: there is no folder"),
@@ -319,7 +319,7 @@ def model(tmp_path_factory):
 @pytest.fixture
 def folder(tmp_path, monkeypatch, model):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "elliptope.report", types.SimpleNamespace(write_report=None))  # never to be called
+    monkeypatch.setattr("elliptope.cli.commands.report.collect", None)  # never to be called
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "t.csv").write_text(GOOD)
     (tmp_path / "old.csv").write_text("old")
@@ -412,8 +412,16 @@ class TestTrouble:
         self.run(cli, folder, 1, "Parquet files need the extra `cli`: pip install 'elliptope[cli]'", "embed t.parquet")
 
     def test_report_without_its_extra(self, cli, folder, monkeypatch):
-        monkeypatch.setitem(sys.modules, "elliptope.report", None)
-        self.run(cli, folder, 1, "report pages need the extra `report`: pip install", "report t.csv --label kind -o r.html")
+        monkeypatch.setitem(sys.modules, "plotly.offline", None)
+        monkeypatch.setattr(SDPEmbedding, "fit", None)  # nothing is computed that cannot be shown
+        message = "report pages need the extra `report`: pip install 'elliptope[report]' (in a clone: pip install '.["
+        self.run(cli, folder, 1, message, "report t.csv --label kind -o r.html")
+
+    @pytest.mark.parametrize("command", ["embed t.csv --label kind -o z.parquet", "path t.csv --drop kind -o p.parquet"])
+    def test_parquet_that_could_not_be_written(self, cli, folder, monkeypatch, command):
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+        monkeypatch.setattr(SDPEmbedding, "fit", None)
+        self.run(cli, folder, 1, "Parquet files need the extra `cli`: pip install", command)
 
     @pytest.mark.parametrize("command", [EMBED, "fit t.csv --label kind -o new"])
     @pytest.mark.parametrize(

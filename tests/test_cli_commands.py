@@ -1,7 +1,6 @@
 """Commands give what the same steps give in Python, whatever the files look like."""
 
 import csv
-import sys
 import types
 from dataclasses import replace
 
@@ -369,13 +368,15 @@ class TestPath:
 class TestReport:
     @pytest.fixture
     def calls(self, monkeypatch):
-        """A report module that notes what it is asked for."""
+        """A page that notes what it is asked for, and is empty."""
         calls = []
 
-        def write_report(est, output, **options):
-            calls.append((est, output, options))
+        def collect(est, **options):
+            calls.append((est, options))
+            return types.SimpleNamespace(note=None, interrupted=False)
 
-        monkeypatch.setitem(sys.modules, "elliptope.report", types.SimpleNamespace(write_report=write_report))
+        monkeypatch.setattr("elliptope.cli.commands.report.collect", collect)
+        monkeypatch.setattr("elliptope.cli.commands.report.page_bytes", lambda report, library: b"a page")
         return calls
 
     def test_of_a_table(self, cli, wine, tmp_path, calls, reference):
@@ -383,17 +384,19 @@ class TestReport:
         argv = ("report", wine, "--standardize", "--label", "class", "-o", page, "--bandwidths", "1,2", "--title", "Wine")
         outcome = cli(*argv, "--coordinates", coordinates, "--save-model", model, "--json")
         assert outcome.code == 0
-        (est, output, options) = calls[0]
+        (est, options) = calls[0]
         same(est.embedding_, reference.embedding_)
-        assert output == page
+        assert (tmp_path / "r.html").read_bytes() == b"a page"
         assert options["y"].tolist() == CLASSES
         assert options["bandwidths"] == [1.0, 2.0]
         assert options["title"] == "Wine"
-        assert options["overwrite"] is False
+        assert options["first_row"] == 1  # as in all that is said about tables
+        assert "were standardised" in options["preparation"]
         facts = outcome.json
         assert (facts["output"], facts["model"], facts["coordinates"]) == (page, model, coordinates)
-        assert cli("report", model, "-o", page).code == 0
-        (est, _, options) = calls[1]
+        assert cli("report", model, "-o", page).code == 1
+        assert cli("report", model, "-o", page, "--force").code == 0
+        (est, options) = calls[1]
         same(est.embedding_, reference.embedding_)
         assert options["y"].tolist() == CLASSES
         assert options["title"] == str(wine)
@@ -403,25 +406,44 @@ class TestReport:
         rows = [["x", "y", "kind", "name"], *([i % 5, i * i % 7, i / 4, f"r{i}"] for i in range(20))]
         argv = ("report", write_csv(tmp_path / "t.csv", rows), "--bandwidth", 3, "--label", "kind", "--id", "name")
         assert cli(*argv, "-o", tmp_path / "r.html", "--no-path").code == 0
-        options = calls[0][2]
+        options = calls[0][1]
+        assert options["y_name"] == "kind"
         same(options["y"], np.arange(20) / 4)
         assert options["row_names"] == [f"r{i}" for i in range(20)]
         assert options["bandwidths"] is None
 
-    def test_interrupted(self, cli, wine, tmp_path, calls, monkeypatch):
-        """Ctrl-C while the bandwidths of the slider are solved for."""
+    def test_scale_of_the_columns_is_told(self, cli, wine, tmp_path, calls):
+        assert cli("report", wine, "--label", "class", "-o", tmp_path / "r.html", "--bandwidth", 50).code == 0
+        spread = RAW.data.std(axis=0)
+        assert "not standardised" in calls[0][1]["preparation"]
+        assert f"differ {spread.max() / spread.min():.0f}-fold in spread" in calls[0][1]["preparation"]
 
-        def interrupted(est, output, **options):
-            def press(record):
+    def test_interrupted(self, cli, wine, tmp_path, monkeypatch):
+        """Ctrl-C while the bandwidths of the slider are solved for: the fit and what is done of the slider are kept."""
+        pytest.importorskip("plotly")
+        original = SDPEmbedding.fit
+        fits = []
+
+        def press(self, *args, **kwargs):
+            fits.append(self)
+            if len(fits) == 3:
                 raise KeyboardInterrupt
+            return original(self, *args, **kwargs)
 
-            bandwidth_path(WINE, [6.0, 5.0], callback=press, random_state=0)
-            raise AssertionError("no page is to be written")
-
-        monkeypatch.setattr(sys.modules["elliptope.report"], "write_report", interrupted)
-        outcome = cli("report", wine, "--label", "class", "-o", tmp_path / "r.html")
+        monkeypatch.setattr(SDPEmbedding, "fit", press)
+        page, model, coordinates = (tmp_path / name for name in ("r.html", "m", "z.csv"))
+        argv = ("report", wine, "--standardize", "--label", "class", "--bandwidths", "3,4,5", "-o", page)
+        outcome = cli(*argv, "--save-model", model, "--coordinates", coordinates)
         assert outcome.code == 130
-        assert outcome.err.splitlines()[-1] == "elliptope: error: interrupted"
+        assert "σ = 3, 4 left out: stopped by hand." in outcome.err
+        assert "σ = 3, 4 left out: stopped by hand." in page.read_text("utf-8")
+        same(load(model).embedding_, fits[0].embedding_)
+        assert len(coordinates.read_text().splitlines()) == 179
+
+    def test_no_slider_is_said(self, cli, wine, tmp_path):
+        pytest.importorskip("plotly")
+        argv = ("report", wine, "--standardize", "--label", "class", "--method", "rkhs", "-o", tmp_path / "r.html")
+        assert "There is no slider: this RKHSEmbedding has no bandwidth to vary." in cli(*argv).err
 
     def test_real_page(self, cli, wine, tmp_path):
         pytest.importorskip("elliptope.report")

@@ -1,6 +1,7 @@
 """The command line as a process of its own: pipes that break, signals, a full disk, a terminal."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -98,6 +99,24 @@ def test_signals(large, tmp_path, number, code, argv):
     assert "Traceback" not in err
     assert err.splitlines()[-1:] == (["elliptope: error: interrupted"] if number == signal.SIGINT else [])
     assert snapshot(tmp_path) == before
+
+
+def test_interrupted_slider(wine, tmp_path):
+    """Ctrl-C while bandwidths are solved for: the page is there, with those that are done."""
+    pytest.importorskip("plotly")
+    argv = ("--standardize", "--label", "class", "--bandwidths", "1:6:5000", "-o", "r.html", "--save-model", "m")
+    process = start("report", wine, *argv, cwd=tmp_path)
+    try:
+        while not process.stderr.readline().startswith(b"3/5000 "):
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        err = process.communicate(timeout=PATIENCE)[1].decode()
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert re.search(r"warning: write_report: \d+ bandwidths from 1 to [\d.]+ left out: stopped by hand\.", err)
+    assert (tmp_path / "m").exists()
+    assert '"frames":' in (tmp_path / "r.html").read_text("utf-8")
 
 
 def test_closed_streams(wine):

@@ -267,7 +267,8 @@ class TestEveryDisplay:
 
     def test_matplotlib_is_named_where_it_is_missing(self, name, clusters, solution, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib", None)
-        with pytest.raises(ImportError, match=r"Display\.from_\w+ needs matplotlib: .* `pip install elliptope\[plot\]`"):
+        message = r"Display\.from_\w+ needs matplotlib, .*: pip install 'elliptope\[plot\]' \(in a clone: "
+        with pytest.raises(ImportError, match=message):
             DISPLAYS[name](clusters, solution)
 
 

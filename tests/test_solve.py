@@ -186,6 +186,7 @@ class TestParameters:
             ({"max_iter": 0}, "`max_iter` must be an integer of at least 1, got 0"),
             ({"max_iter": 1.5}, "`max_iter` must be an integer of at least 1, got 1.5"),
             ({"max_iter": None}, "`max_iter` must be an integer of at least 1, got None"),
+            ({"max_products": 0}, "`max_products` must be None or an integer of at least 1, got 0"),
             ({"rank": 0}, "`rank` must be 'auto' or an integer of at least 1, got 0"),
             ({"rank": 2.0}, "`rank` must be 'auto' or an integer of at least 1, got 2.0"),
             ({"rank": True}, "`rank` must be 'auto' or an integer of at least 1, got True"),
@@ -268,6 +269,22 @@ class TestEndings:
         assert solution.certificate.grade == "proved"
         assert solution.certificate.objective < optimum <= solution.certificate.upper_bound < math.inf
         assert_feasible(solution, 30)
+
+    @pytest.mark.parametrize("allowed", [1, 7, 30])
+    def test_no_more_products_than_allowed(self, allowed):
+        """A solve that has to stop there is told so, and knows a bound; one that has not does not notice."""
+        C = indefinite(30)
+        free = solve(C, rng=0)
+        solution = solve(C, rng=0, max_products=allowed)
+        assert free.n_products > 30
+        assert solution.status == "max_iter"
+        assert "increase max_products" in solution.message
+        assert solution.history[-2].n_products <= allowed  # the last entry has those of the bound, too
+        assert solution.certificate.grade == "probabilistic"
+        assert solution.certificate.objective < free.certificate.objective <= solution.certificate.upper_bound
+        unhindered = solve(C, rng=0, max_products=free.n_products)
+        np.testing.assert_array_equal(unhindered.factor, free.factor)
+        assert unhindered.certificate == free.certificate
 
     def test_callback_stops(self):
         seen = []

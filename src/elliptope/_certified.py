@@ -26,6 +26,7 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
     max_iter: int
     random_state: Any
     verbose: bool
+    _max_products: int | None = None  # for fits that are not worth more, on a path
 
     def fit_transform(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Array:
         """Fit, and return ``embedding_``."""
@@ -60,6 +61,7 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
             tol=self.tol,
             polish=True,
             max_iter=self.max_iter,
+            max_products=self._max_products,
             rng=np.random.default_rng(seed),
             start=start,
             callback=progress_callback(self, bool(self.verbose)),

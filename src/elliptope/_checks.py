@@ -71,3 +71,15 @@ def check_factor(name: str, value: Any, n: int) -> Array:
         row, column = np.argwhere(~np.isfinite(H))[0]
         raise ValueError(f"`{name}` must be finite, got {float(H[row, column])!r} at row {row}.")
     return H
+
+
+def check_extent(X: Array) -> None:
+    """Raise where squared distances between rows of X, and so all that a kernel makes of them, may overflow."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    with np.errstate(over="ignore"):
+        extent = float(np.square(high - low).sum())
+    if not math.isfinite(extent):
+        raise ValueError(
+            f"`X` must have distances between rows below 1e154, or else their squares overflow, got values from "
+            f"{low.min():.3g} to {high.max():.3g}; rescale the data."
+        )

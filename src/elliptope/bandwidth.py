@@ -13,7 +13,7 @@ import numpy as np
 from scipy.spatial.distance import pdist
 from sklearn.neighbors import NearestNeighbors
 
-from ._checks import check_positive
+from ._checks import check_extent, check_positive
 from .kernels import Array
 
 # Neighbour whose distance sets the scale in the "knn" rule.
@@ -24,32 +24,33 @@ _SEARCH_ERROR = 1e-9
 _MEDIAN_SAMPLE = 2000
 
 
-def _distinct(X: Array) -> Array:
+def _distinct(X: Array, name: str) -> Array:
     points = np.unique(np.asarray(X, dtype=np.float64), axis=0)
+    check_extent(points)
     if len(points) < 2:
         raise ValueError(
-            "`bandwidth` cannot be chosen by a rule when all points are identical: X has 1 distinct row, at least 2 are "
+            f"`{name}` cannot be chosen by a rule when all points are identical: X has 1 distinct row, at least 2 are "
             "needed. Check the data, or pass a number."
         )
     return points
 
 
-def _check_scale(scale: float, rule: str) -> float:
+def _check_scale(scale: float, rule: str, name: str) -> float:
     if not (0 < scale < math.inf):
-        raise ValueError(f"`bandwidth` rule {rule!r} gave {scale!r} on this data; rescale the data or pass a number.")
+        raise ValueError(f"`{name}` rule {rule!r} gave {scale!r} on this data; rescale the data or pass a number.")
     return scale
 
 
-def knn_bandwidth(X: Array) -> float:
+def knn_bandwidth(X: Array, name: str = "bandwidth") -> float:
     """Median, over the distinct points, of the distance to the 10th nearest other point."""
-    points = _distinct(X)
+    points = _distinct(X, name)
     # Moving the bulk of the data to the origin keeps the search, which expands squares, accurate.
     points = points - np.median(points, axis=0)
     scale = _kth_distance(points, "auto")
     rounding = np.finfo(float).eps * np.einsum("ij,ij->i", points, points).max()
     if not rounding <= _SEARCH_ERROR * scale**2:
         scale = _kth_distance(points, "ball_tree")  # slower, on differences
-    return _check_scale(scale, "knn")
+    return _check_scale(scale, "knn", name)
 
 
 def _kth_distance(points: Array, algorithm: str) -> float:
@@ -58,15 +59,15 @@ def _kth_distance(points: Array, algorithm: str) -> float:
     return float(np.median(distances[:, -1]))
 
 
-def median_bandwidth(X: Array) -> float:
+def median_bandwidth(X: Array, name: str = "bandwidth") -> float:
     """Median distance between pairs of distinct points (of a fixed subsample beyond 2000 points)."""
-    points = _distinct(X)
+    points = _distinct(X, name)
     if len(points) > _MEDIAN_SAMPLE:
         points = points[np.random.default_rng(0).choice(len(points), _MEDIAN_SAMPLE, replace=False)]
-    return _check_scale(float(np.median(pdist(points))), "median")
+    return _check_scale(float(np.median(pdist(points))), "median", name)
 
 
-RULES: dict[str, Callable[[Array], float]] = {
+RULES: dict[str, Callable[[Array, str], float]] = {
     "auto": knn_bandwidth,  # docs/bandwidth.md has the evidence
     "knn": knn_bandwidth,
     "median": median_bandwidth,
@@ -79,5 +80,6 @@ def resolve_bandwidth(bandwidth: float | str, X: Array, name: str = "bandwidth")
         if bandwidth not in RULES:
             names = ", ".join(repr(rule) for rule in RULES)
             raise ValueError(f"`{name}` must be a positive number or one of {names}, got {bandwidth!r}.")
-        return RULES[bandwidth](X)
+        return RULES[bandwidth](X, name)
+    check_extent(X)
     return check_positive(name, bandwidth)

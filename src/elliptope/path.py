@@ -91,6 +91,31 @@ def bandwidth_path(
     >>> path.aligned.shape, path.spectra.sum(axis=1)
     ((3, 50, 2), array([1., 1., 1.]))
     """
+    path = follow_path(
+        X, bandwidths, parameters, sample_weight=sample_weight, checkpoint=checkpoint, callback=callback, verbose=verbose
+    )
+    messages = []
+    if path.missing:
+        remedy = "call again with the same `checkpoint` to go on" if checkpoint else "with a `checkpoint` it could go on"
+        messages.append(f"ended early, {len(path.missing)} bandwidths are missing: {remedy}.")
+    messages += shortcomings(path.records)
+    if messages:
+        warnings.warn("bandwidth_path: " + " ".join(messages), ConvergenceWarning, stacklevel=2)
+    return path
+
+
+def follow_path(
+    X: Array,
+    bandwidths: Iterable[float],
+    parameters: dict[str, Any],
+    *,
+    sample_weight: Array | None = None,
+    checkpoint: str | os.PathLike | None = None,
+    callback: Callable[[PathRecord], Any] | None = None,
+    verbose: bool = False,
+    max_products: int | None = None,
+) -> BandwidthPath:
+    """:func:`bandwidth_path` without its warning. A fit that has spent ``max_products`` ends with the status "max_iter"."""
     values = check_bandwidths(bandwidths)
     estimator = _check_estimator(parameters)
     X = check_array(X, dtype=np.float64, ensure_min_samples=2, estimator=estimator, input_name="X")
@@ -106,7 +131,7 @@ def bandwidth_path(
         for sigma in order:
             if sigma in done:
                 continue
-            record = _solve(estimator, X, w, sigma, [done[s] for s in order if s > sigma])
+            record = _solve(estimator, X, w, sigma, [done[s] for s in order if s > sigma], max_products)
             done[sigma] = found[sigma] = record
             if file is not None:
                 file.write([_to_entry(r) for r in found.values()])
@@ -119,14 +144,15 @@ def bandwidth_path(
     finally:
         bar.close()
     missing = tuple(sigma for sigma in values if sigma not in done)
-    path = BandwidthPath(tuple(done[sigma] for sigma in values if sigma in done), missing, w)
-    _warn(path, checkpoint is not None)
-    return path
+    return BandwidthPath(tuple(done[sigma] for sigma in values if sigma in done), missing, w)
 
 
-def _solve(estimator: SDPEmbedding, X: Array, w: Array, sigma: float, larger: Sequence[PathRecord]) -> PathRecord:
+def _solve(
+    estimator: SDPEmbedding, X: Array, w: Array, sigma: float, larger: Sequence[PathRecord], max_products: int | None
+) -> PathRecord:
     """Fit at σ, given the records at the ``larger`` bandwidths, in descending order."""
     est = clone(estimator).set_params(bandwidth=sigma)
+    est._max_products = max_products
     begin = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # there will be one for the whole path
@@ -212,18 +238,14 @@ def _from_entry(entry: Entry) -> PathRecord:
     return PathRecord(**{**entry.facts, **entry.arrays, "certificate": certificate})
 
 
-def _warn(path: BandwidthPath, resumable: bool) -> None:
-    """One warning for all that is not as it should be."""
+def shortcomings(records: Sequence[PathRecord]) -> list[str]:
+    """A sentence for every status but "optimal"."""
     messages = []
-    if path.missing:
-        remedy = "call again with the same `checkpoint` to go on" if resumable else "with a `checkpoint` it could go on"
-        messages.append(f"ended early, {len(path.missing)} bandwidths are missing: {remedy}.")
-    for status in sorted({record.status for record in path.records} - {"optimal"}):
-        sigmas = [f"{record.bandwidth:.6g}" for record in path.records if record.status == status]
+    for status in sorted({record.status for record in records} - {"optimal"}):
+        sigmas = [f"{record.bandwidth:.6g}" for record in records if record.status == status]
         named = ", ".join(sigmas[:_NAMED]) + (", …" if len(sigmas) > _NAMED else "")
         messages.append(
-            f"status {status!r} at {len(sigmas)} of {len(path.records)} bandwidths (σ = {named}): fit SDPEmbedding at one "
-            f"of them to be told why, and what to change."
+            f"status {status!r} at {len(sigmas)} of {len(records)} bandwidths (σ = {named}): fit SDPEmbedding at one of "
+            f"them to be told why, and what to change."
         )
-    if messages:
-        warnings.warn("bandwidth_path: " + " ".join(messages), ConvergenceWarning, stacklevel=3)
+    return messages

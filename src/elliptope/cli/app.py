@@ -37,7 +37,7 @@ exit codes:
   1    a file, its contents or the computation are at fault
   2    the command line is
   3    done and written, but not certified as optimal, or not confirmed
-  130  interrupted (Ctrl-C): an unfinished result is not written
+  130  interrupted (Ctrl-C): an unfinished result is not written, but for a page that lacks bandwidths
   141  the reader of standard output went away
   143  terminated from outside
 """

@@ -7,6 +7,8 @@ import reprlib
 from collections.abc import Sequence
 from enum import IntEnum
 
+from .._extras import install
+
 # How much of a user's own words, such as a cell of a table, a message repeats.
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 60
@@ -66,7 +68,5 @@ def one_line(error: BaseException) -> str:
 
 def missing_extra(what: str, extra: str, error: ImportError) -> CommandError:
     """An optional library that is not there."""
-    return CommandError(
-        f"{what} need{'' if what.endswith('s') else 's'} the extra `{extra}`: "
-        f"pip install 'elliptope[{extra}]' ({one_line(error)})"
-    )
+    need = "need" if what.endswith("s") else "needs"
+    return CommandError(f"{what} {need} the extra `{extra}`: {install(extra)}; {one_line(error)}")

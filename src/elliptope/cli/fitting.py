@@ -32,20 +32,38 @@ def scale(args: argparse.Namespace, data: Data, console: Console) -> tuple[Array
     """The features as the estimator gets them; a note where the user may have forgotten about their scale."""
     with np.errstate(over="ignore", invalid="ignore"):
         constant = _some(data, np.ptp(data.X, axis=0) == 0)
-        spread = data.X.std(axis=0)
     if constant:
         console.note(f"{data.source}: constant, and without influence: {listing(constant)}")
     if not args.standardize:
-        spread = spread[(spread > 0) & np.isfinite(spread)]
-        if len(spread) and spread.max() > _UNLIKE * spread.min():
-            ratio = spread.max() / spread.min()
-            console.note(f"{data.source}: columns differ {ratio:.0f}-fold in spread; --standardize puts them on one scale")
+        if unlike := _unlike(data.X):
+            console.note(f"{data.source}: columns differ {unlike}; --standardize puts them on one scale")
         return data.X, None
     standardizer = Standardizer.of(data.X)
     lost = _some(data, ~((standardizer.scale > 0) & np.isfinite(standardizer.scale)))
     if lost:
         raise CommandError(f"{data.source}: numbers too large or too small for a standard deviation in {listing(lost)}")
     return standardizer(data.X), standardizer
+
+
+def _unlike(X: Array) -> str | None:
+    """By how much columns differ in spread, if that is so much that the widest ones decide."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = X.std(axis=0)
+    spread = spread[(spread > 0) & np.isfinite(spread)]
+    if not len(spread) or spread.max() <= _UNLIKE * spread.min():
+        return None
+    return f"{spread.max() / spread.min():.0f}-fold in spread"
+
+
+def preparation(model: Model) -> str | None:
+    """A sentence on the scale of the columns, for the page; None where it is not known."""
+    if model.source is None:  # saved from Python
+        return None
+    if model.standardizer is not None:
+        return "Columns were standardised: these are z-scores."
+    unlike = _unlike(model.est._extension.X)
+    warning = f" They differ {unlike}, so that the widest ones decide; --standardize puts them on one scale."
+    return f"Columns were taken as they are, not standardised.{warning if unlike else ''}"
 
 
 def _some(data: Data, chosen: Array) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 from .console import Console
 from .errors import CommandError
 from .streams import STANDARD, check_output, is_stream, is_terminal_output, open_output
-from .tables import Array, flatten, format_of, write_table
+from .tables import Array, check_writer, flatten, format_of, write_table
 
 _BINARY = ("parquet", "npy", "npz")
 
@@ -33,6 +33,8 @@ class Target:
         within = console.json and path == STANDARD
         if format in _BINARY and is_terminal_output(path) and not within:
             raise CommandError(f"{format} is not written to a terminal; name a file with -o")
+        if not within:
+            check_writer(format)
         return cls(path, format, args.force, within)
 
     @classmethod
@@ -43,7 +45,9 @@ class Target:
         if path == STANDARD:
             raise CommandError(f"{option} takes a file, not standard output")
         check_output(path, force)
-        return cls(path, format_of(path, None, "a suffix that does"), force)
+        format = format_of(path, None, "a suffix that does")
+        check_writer(format)
+        return cls(path, format, force)
 
     def check_columns(self, names: Iterable[str]) -> None:
         """Before anything is computed: can these columns stand beside the coordinates?"""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .._extras import install
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -13,7 +15,7 @@ def check_matplotlib(caller: str) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise ImportError(f"{caller} needs matplotlib: install it with `pip install elliptope[plot]`.") from error
+        raise ImportError(f"{caller} needs matplotlib, of the extra `plot`: {install('plot')}.") from error
 
 
 def open_axes(ax: Any, caller: str, dimension: int = 2) -> Any:

@@ -15,12 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._certified import CertifiedEmbedding
 from .._checkpoint import describe
-from .._checks import Array
+from .._checks import Array, check_integer
 from .._records import PathRecord
 from .._target import Target, check_target
 from ..embedding import SDPEmbedding
-from .frames import other_bandwidths, path_around, turned_frames
+from .frames import turned_frames
 from .labels import check_labels, texts
+from .slider import make_slider
 
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "plotly")
 
@@ -45,15 +46,22 @@ class Report:
         Name of its class.
     rows : (n,) array
         Numbers of the rows shown, in the order of the data.
+    first_row : int
+        The number of the first row of the data.
     n_left_out : int
         Rows of weight zero.
     row_names : tuple of str or None
     target : Classes, Values or None
         What colours the points.
+    target_name : str or None
     labels : tuple of str or None
         A label for every row, where it is not the name of its class.
     fits : tuple of PathRecord
         In ascending order of bandwidth; ``fits[chosen]`` is the estimator itself.
+    note : str or None
+        Which bandwidths are not among them, and why.
+    interrupted : bool
+        Whether Ctrl-C is the reason.
     frames : (m, n, k) array
         Embeddings for all fits, turned so that rows move as little as possible from one to the next.
     spectra : (m, r) array
@@ -65,24 +73,31 @@ class Report:
         Log density of the rows: low for outliers.
     columns : tuple of Column or None
         None for a kernel matrix.
+    preparation : str or None
+        What was done to the columns before.
     parameters, versions : dict
     """
 
     title: str
     estimator: str
     rows: Array
+    first_row: int
     n_left_out: int
     row_names: tuple[str, ...] | None
     target: Target | None
+    target_name: str | None
     labels: tuple[str, ...] | None
     fits: tuple[PathRecord, ...]
     chosen: int
+    note: str | None
+    interrupted: bool
     frames: Array
     spectra: Array
     symbol: str | None
     tol: float
     scores: Array
     columns: tuple[Column, ...] | None
+    preparation: str | None
     parameters: dict[str, str]
     versions: dict[str, str]
 
@@ -103,45 +118,63 @@ def fitted(X_or_estimator: Any, random_state: Any) -> CertifiedEmbedding:
     return given
 
 
+def earlier_steps(X_or_estimator: Any) -> str | None:
+    """A sentence on the steps of a pipeline before its last."""
+    names: list[str] = []
+    while isinstance(X_or_estimator, Pipeline):
+        *earlier, (_, last) = X_or_estimator.steps
+        names += [type(step).__name__ for _, step in earlier if step not in (None, "passthrough")]
+        X_or_estimator = last
+    return f"Prepared by {', '.join(names)}, of which these columns are the result." if names else None
+
+
 def collect(
     estimator: CertifiedEmbedding,
     *,
     y: Any = None,
+    y_name: str | None = None,
     labels: Mapping | Sequence | None = None,
     feature_names: Sequence[str] | None = None,
     row_names: Sequence | None = None,
+    first_row: int = 0,
     bandwidths: str | Iterable[float] | None = "auto",
     title: str | None = None,
+    preparation: str | None = None,
     random_state: Any = 0,
     verbose: bool = False,
 ) -> Report:
     """Check what was given, fit the path, and gather."""
-    if title is not None and not isinstance(title, str):
-        raise TypeError(f"`title` must be a string, got {title!r}.")
+    for name, text in {"title": title, "preparation": preparation, "y_name": y_name}.items():
+        if text is not None and not isinstance(text, str):
+            raise TypeError(f"`{name}` must be a string, got {text!r}.")
+    check_integer("first_row", first_row, 0)
     n = len(estimator.embedding_)
     points, rows = _training_rows(estimator)
     names = None if row_names is None else texts(check_target("row_names", row_names, n)[rows])
     target, per_row = check_labels(y, labels, n, rows)
-    columns = None if points is None else _columns(points, _feature_names(feature_names, estimator, points.shape[1]))
-    path, chosen = path_around(
-        estimator, points, rows, other_bandwidths(bandwidths, estimator), random_state=random_state, verbose=verbose
-    )
+    columns = None if points is None else _columns(points, feature_names, estimator, first_row)
+    slider = make_slider(estimator, points, rows, bandwidths, random_state=random_state, verbose=verbose)
     return Report(
         title="Embedding report" if title is None else title,
         estimator=type(estimator).__name__,
-        rows=rows,
+        rows=rows + first_row,
+        first_row=first_row,
         n_left_out=n - len(rows),
         row_names=names,
         target=target,
+        target_name=_name_of(y) if y_name is None else y_name,
         labels=per_row,
-        fits=path.records,
-        chosen=chosen,
-        frames=turned_frames(path, chosen),
-        spectra=path.spectra,
+        fits=slider.path.records,
+        chosen=slider.chosen,
+        note=slider.note,
+        interrupted=slider.interrupted,
+        frames=turned_frames(slider.path, slider.chosen),
+        spectra=slider.path.spectra,
         symbol=_symbol(estimator),
         tol=float(estimator.tol),
         scores=_scores(estimator, points),
         columns=columns,
+        preparation=preparation,
         parameters={name: describe(value) for name, value in sorted(estimator.get_params(deep=False).items())},
         versions=_versions(),
     )
@@ -164,18 +197,24 @@ def _scores(estimator: Any, points: Array | None) -> Array:
     return np.log(estimator._extension.m) if points is None else estimator._extension.log_mass(points)
 
 
-def _feature_names(given: Sequence[str] | None, estimator: CertifiedEmbedding, p: int) -> list[str]:
-    if given is None:
-        return [str(name) for name in getattr(estimator, "feature_names_in_", [f"column {j}" for j in range(p)])]
-    names = [str(name) for name in given]
+def _columns(
+    points: Array, given: Sequence[str] | None, estimator: CertifiedEmbedding, first: int
+) -> tuple[Column, ...]:
+    """The columns in a few numbers each; those without a name are counted as the rows are."""
+    p = points.shape[1]
+    names = getattr(estimator, "feature_names_in_", [f"column {first + j}" for j in range(p)]) if given is None else given
     if len(names) != p:
         raise ValueError(f"`feature_names` must name {p} columns, got {len(names)} names.")
-    return names
-
-
-def _columns(points: Array, names: list[str]) -> tuple[Column, ...]:
     low, median, high = points.min(axis=0), np.median(points, axis=0), points.max(axis=0)
-    return tuple(Column(*entry) for entry in zip(names, low.tolist(), median.tolist(), high.tolist(), strict=True))
+    return tuple(
+        Column(str(name), *values) for name, *values in zip(names, low.tolist(), median.tolist(), high.tolist(), strict=True)
+    )
+
+
+def _name_of(y: Any) -> str | None:
+    """What a pandas series is called."""
+    name = getattr(y, "name", None)
+    return name if isinstance(name, str) else None
 
 
 def _symbol(estimator: CertifiedEmbedding) -> str | None:

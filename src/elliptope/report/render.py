@@ -39,6 +39,8 @@ def render(report: Report, library: str) -> str:
         "lede": escape(_lede(report)),
         "reading": escape(_reading(report)),
         "if_path": "" if several else "hidden",
+        "note": escape(report.note or ""),
+        "if_note": "" if report.note else "hidden",
         "if_columns": "hidden" if report.columns is None else "",
         "steps": str(len(report.fits) - 1),
         "chosen": str(report.chosen),
@@ -47,6 +49,8 @@ def render(report: Report, library: str) -> str:
         "facts": "\n".join(_facts(report, k) for k in range(len(report.fits))),
         "words": "\n".join(_words(report, k) for k in range(len(report.fits))),
         "limits": escape(_limits(several)),
+        "first_row": str(report.first_row),
+        "counted": f"Rows are counted from {report.first_row}.",
         "outliers": _outliers(report),
         "scores": escape(_scores(report)),
         "path": _path(report),
@@ -74,6 +78,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "labels": report.labels,
         "classes": classes,
         "values": values,
+        "valuesName": report.target_name,
         "scores": _base64(report.scores, "<f4"),
         "frames": _base64(report.frames.transpose(0, 2, 1), "<f4"),  # one axis after the other
         "chosen": report.chosen,
@@ -247,6 +252,8 @@ def _columns_note(report: Report) -> str:
     text = f"{_count(len(report.rows), 'row')}, {_count(len(report.columns), 'column')}, no missing values."
     if report.n_left_out:
         text += f" {_count(report.n_left_out, 'row')} of weight zero left out."
+    if report.preparation:
+        text += f" {report.preparation}"
     if len(report.columns) > _MAX_COLUMNS:
         text += f" The first {_MAX_COLUMNS} columns:"
     return text

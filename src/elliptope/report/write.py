@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from .._atomic import atomic_write
-from .content import collect, fitted
+from .._extras import install
+from .content import Report, collect, earlier_steps, fitted
 from .render import render
 
 
@@ -17,11 +18,14 @@ def write_report(
     output: str | os.PathLike,
     *,
     y: Any = None,
+    y_name: str | None = None,
     labels: Mapping | Sequence | None = None,
     feature_names: Sequence[str] | None = None,
     row_names: Sequence | None = None,
+    first_row: int = 0,
     bandwidths: str | Iterable[float] | None = "auto",
     title: str | None = None,
+    preparation: str | None = None,
     overwrite: bool = False,
     random_state: Any = 0,
     verbose: bool = False,
@@ -41,17 +45,25 @@ def write_report(
     output : path
     y : (n,) array, optional
         Colours: classes, where it holds text, truth values or few distinct whole numbers, and values otherwise.
+    y_name : str, optional
+        What ``y`` is, for the colour bar. Default: the name of a pandas series.
     labels : mapping or (n,) array, optional
         Names for the classes in ``y``; or a label for every row, shown when the pointer is on it. Without ``y``, labels
         are the classes.
     feature_names : sequence of str, optional
         Names of the p columns. Default: those that the estimator has seen in a data frame.
     row_names : sequence, optional
-        A name for every row. Rows are also known by their number, counted from 0.
+        A name for every row. Rows are also known by their number.
+    first_row : int
+        The number of the first row: 0 as in Python, 1 as in a spreadsheet.
     bandwidths : "auto", iterable of float or None
-        Values for the slider. ``"auto"``: eleven, from half to twice the estimator's own, which is always among them. None,
-        and any estimator without a bandwidth to vary: no slider. Every value costs a fit.
+        Values for the slider. ``"auto"``: eleven, from half to twice the estimator's own, which is always among them. Beyond
+        2000 rows, smaller ones are left out where they would cost too much, and beyond 8000 there are fewer, down to none;
+        the page says so. None, and any estimator without a bandwidth to vary: no slider. Every value costs a fit. Ctrl-C
+        ends the fits, and the page is written with those that are done.
     title : str, optional
+    preparation : str, optional
+        A sentence on what was done to the columns before. Default: the earlier steps of a pipeline.
     overwrite : bool
         Replace an existing file.
     random_state : int, RandomState or None
@@ -83,16 +95,24 @@ def write_report(
         report = collect(
             fitted(X_or_estimator, random_state),
             y=y,
+            y_name=y_name,
             labels=labels,
             feature_names=feature_names,
             row_names=row_names,
+            first_row=first_row,
             bandwidths=bandwidths,
             title=title,
+            preparation=earlier_steps(X_or_estimator) if preparation is None else preparation,
             random_state=random_state,
             verbose=verbose,
         )
-        file.write(render(report, library).encode("utf-8", "replace"))  # text may hold half of a surrogate pair
+        file.write(page_bytes(report, library))
     return Path(output)
+
+
+def page_bytes(report: Report, library: str) -> bytes:
+    """The page as it is stored; text may hold half of a surrogate pair."""
+    return render(report, library).encode("utf-8", "replace")
 
 
 def plotly_script() -> str:
@@ -100,5 +120,5 @@ def plotly_script() -> str:
     try:
         from plotly.offline import get_plotlyjs
     except ImportError:
-        raise ImportError('Reports need plotly: install the extra `report`, pip install "elliptope[report]".') from None
+        raise ImportError(f"Reports need plotly, of the extra `report`: {install('report')}.") from None
     return get_plotlyjs()

@@ -135,6 +135,10 @@ class Iterate:
         return not bool(namespace(self.pull).any(self.pull))
 
 
+class OutOfProducts(Exception):
+    """All block products that a solve may take have been taken."""
+
+
 class Problem:
     """An operator seen as the cost of an SDP over the elliptope; counts the block products spent on it."""
 
@@ -147,6 +151,7 @@ class Problem:
             raise ValueError(f"`cost` must be an operator in float64, got an offset of dtype {self.offset.dtype}.")
         self.metric = operator.metric()
         self.n_products = 0
+        self.max_products = math.inf
         self.goal = 0.0  # defect at which the loop will stop; methods need not go further
         self._single: Operator | None = None
         self._passenger: Passenger | None = None
@@ -170,7 +175,9 @@ class Problem:
         return self._passenger
 
     def product(self, V: Array) -> Array:
-        """Product with the core of J."""
+        """Product with the core of J; one that ``max_products`` does not allow for is not made."""
+        if self.n_products >= self.max_products:
+            raise OutOfProducts
         self.n_products += 1
         if self._single is not None:
             return self._single.core_matmat(V)

@@ -18,7 +18,7 @@ from .certificate import NATURAL, Certificate, no_bound
 from .certify import certify
 from .probable import certify_by, estimate_bound, riding_test
 from .probes import Passenger, share
-from .problem import Iterate, Problem, drop_columns, normalize_rows, random_start
+from .problem import Iterate, OutOfProducts, Problem, drop_columns, normalize_rows, random_start
 from .uniqueness import NullSpace
 
 # Optimal ranks seen on data are 1 to 4; too small a rank is repaired by the certificate.
@@ -114,6 +114,7 @@ def solve(
     tol: float = 1e-6,
     polish: bool = False,
     max_iter: int = 5000,
+    max_products: int | None = None,
     rng: np.random.Generator | int | None = None,
     start: Array | None = None,
     callback: Callable[[Progress], Any] | None = None,
@@ -139,6 +140,9 @@ def solve(
         objective, is accurate to ``tol``.
     max_iter : int
         Iterations, over all phases.
+    max_products : int, optional
+        Block products, which are what a solve costs. One that has spent them ends as with ``max_iter``, with a probabilistic
+        bound instead of a proof.
     rng : Generator, int or None
     start : (n, r) array, optional
         Warm start; rows are normalised.
@@ -154,6 +158,8 @@ def solve(
     tol, max_iter = check_positive("tol", tol), check_integer("max_iter", max_iter, 1)
     rng = np.random.default_rng(rng)
     problem = Problem(as_operator(cost, diagonal))
+    if max_products is not None:
+        problem.max_products = check_integer("max_products", max_products, 1, "None or ")
     loop = _Loop(problem, METHODS[method], tol, polish, max_iter, rng, callback)
     return loop.run(like(problem.offset, _start(problem.n, rank, start, rng)))
 
@@ -188,6 +194,7 @@ class _Loop:
         self.best: Iterate | None = None  # of the largest gain: warm-up and widening may descend
         self.estimate = self.certified = math.inf
         self.stop: str | None = None
+        self.limit = "max_iter"  # the parameter to increase, should the solve come to its limit
         self.witness: Iterate | None = None  # whose dual vector is tested while the ascent goes on
         self.passenger: Passenger | None = None
 
@@ -199,9 +206,13 @@ class _Loop:
             if self.last is None:
                 raise
             self.stop = "interrupted"
+        except OutOfProducts:
+            self.stop, self.limit = "max_iter", "max_products"
         if certificate is None:
-            # Who interrupts does not want to wait for a proof.
-            effort = "lanczos" if self.stop == "interrupted" else "proof"
+            # Who interrupts, or sets a limit to what is spent, does not want to wait for a proof.
+            exhausted = self.problem.n_products >= self.problem.max_products
+            effort = "lanczos" if exhausted or self.stop == "interrupted" else "proof"
+            self.problem.max_products = math.inf
             self.problem.use_double_precision()
             self.problem.take_along(None)
             assert self.best is not None
@@ -363,7 +374,8 @@ class _Loop:
         if certificate.relative_gap <= self.tol and certificate.grade != "estimate":
             return "optimal", gap
         if self.stop == "max_iter":
-            return "max_iter", f"{self.max_iter} iterations were not enough ({gap}); increase max_iter, rank or tol"
+            spent = f"{self.max_iter} iterations" if self.limit == "max_iter" else f"{self.problem.n_products} products"
+            return "max_iter", f"{spent} were not enough ({gap}); increase {self.limit}, rank or tol"
         if certificate.grade == "probabilistic":
             return "max_iter", (
                 f"the ascent has converged, but Lanczos bounds no tighter ({gap}); pass an array or a sparse matrix, which "

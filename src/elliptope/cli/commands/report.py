@@ -8,28 +8,27 @@ examples:
 from __future__ import annotations
 
 import argparse
-import importlib
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
+from ...report.content import collect
+from ...report.write import page_bytes, plotly_script
 from ..console import Console
 from ..data import Column
-from ..errors import CommandError, UsageError, missing_extra
-from ..fitting import exit_code, facts, fit, read_training_data
+from ..errors import CommandError, ExitCode, UsageError, missing_extra
+from ..fitting import exit_code, facts, fit, preparation, read_training_data
 from ..models import Model, check_model_output, load_model, save_model
 from ..options import add_estimator, add_output, add_table, table_options
-from ..streams import STANDARD, check_output
+from ..streams import STANDARD, check_output, open_output
 from ..tables import has_table_suffix
 from ..tables.text import is_number
 from ..writing import Target
 from .path import bandwidths
 
 SUMMARY = "a page for the browser"
+_SUFFIXES = ("", ".html", ".htm")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,13 +46,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
-    if args.output == STANDARD:
-        raise CommandError("a page is written to a file, not to standard output")
+    _check_page(args.output)
     check_output(args.output, args.force)
     check_model_output(args.save_model, args.force)
     coordinates = Target.beside(args.coordinates, args.force, "--coordinates")
+    library = _library()
     model = None if args.format or has_table_suffix(args.input) else _stored(args)
-    write_report = _report_function()
     if model is None:
         model = fit(args, read_training_data(args, console), console)
     kept = {column.name: column.values for column in (model.id, model.label) if column is not None}
@@ -61,42 +59,44 @@ def run(args: argparse.Namespace, console: Console) -> int:
         coordinates.check_columns(kept)
     if not hasattr(model.est, "certificate_"):
         raise CommandError(f"{args.input}: a {type(model.est).__name__} has no report; sdp and rkhs embeddings have one")
-    with _all_bandwidths():
-        write_report(
-            model.est,
-            args.output,
-            y=None if model.label is None else _colours(model.label),
-            row_names=None if model.id is None else [str(value) for value in model.id.values.tolist()],
-            bandwidths=None if args.no_path else args.bandwidths or "auto",
-            title=args.title or model.source or args.input,
-            overwrite=args.force,
-            verbose=not console.quiet,
-        )
-    console.note(f"written: {args.output}")
+    # The slider takes longer than all else, and may be interrupted: what is done is kept before.
     if args.save_model:
         save_model(model, args.save_model, args.force)
         console.note(f"written: {args.save_model}")
     if coordinates is not None:
         coordinates.write({**kept, "z": model.est.embedding_}, console)
+    with open_output(args.output, args.force) as file:
+        report = collect(
+            model.est,
+            y=None if model.label is None else _colours(model.label),
+            y_name=None if model.label is None else model.label.name,
+            row_names=None if model.id is None else [str(value) for value in model.id.values.tolist()],
+            first_row=1,
+            bandwidths=None if args.no_path else args.bandwidths or "auto",
+            title=args.title or model.source or args.input,
+            preparation=preparation(model),
+            verbose=not console.quiet,
+        )
+        file.write(page_bytes(report, library))
+    if report.note and not report.interrupted:  # of which there was a warning
+        console.note(f"{report.note} (--bandwidths asks for others)" if report.symbol == "σ" else report.note)
+    console.note(f"written: {args.output}")
     outputs = {"output": args.output, "model": args.save_model, "coordinates": args.coordinates}
     console.result({**facts(model), **outputs})
-    return exit_code(model.est)
+    return ExitCode.INTERRUPTED if report.interrupted else exit_code(model.est)
 
 
-@contextmanager
-def _all_bandwidths() -> Iterator[None]:
-    """A path that Ctrl-C has ended early is no reason for a warning, but for ending here."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", "bandwidth_path: ended early", ConvergenceWarning)
-        try:
-            yield
-        except ConvergenceWarning:
-            raise KeyboardInterrupt from None
+def _check_page(path: str) -> None:
+    if path == STANDARD:
+        raise CommandError("a page is written to a file, not to standard output")
+    suffix = Path(path).suffix.lower()
+    if suffix not in _SUFFIXES:
+        raise UsageError(f"{path}: a page is HTML, not {suffix}; name it .html (a browser prints it, as PDF too)")
 
 
-def _report_function() -> Any:
+def _library() -> str:
     try:
-        return importlib.import_module("elliptope.report").write_report
+        return plotly_script()
     except ImportError as error:
         raise missing_extra("report pages", "report", error) from None
 

@@ -13,10 +13,21 @@ from ..errors import CommandError, UsageError
 from ..streams import is_stream
 from .arrays import read_npy, read_npz, write_npy, write_npz
 from .base import Array, Reader
-from .parquet import ParquetReader, write_parquet
+from .parquet import ParquetReader, pyarrow, write_parquet
 from .text import Dialect, TextReader, write_text
 
-__all__ = ["FORMATS", "Array", "Form", "Reader", "flatten", "format_of", "has_table_suffix", "open_reader", "write_table"]
+__all__ = [
+    "FORMATS",
+    "Array",
+    "Form",
+    "Reader",
+    "check_writer",
+    "flatten",
+    "format_of",
+    "has_table_suffix",
+    "open_reader",
+    "write_table",
+]
 
 FORMATS = ("csv", "tsv", "parquet", "npy", "npz")
 _SUFFIXES = {**{f".{name}": name for name in FORMATS}, ".tab": "tsv", ".pq": "parquet"}
@@ -64,6 +75,12 @@ def open_reader(stream: BinaryIO, source: str, format: str, form: Form) -> Reade
     return TextReader(
         stream, source, Dialect(delimiter, form.decimal, form.encoding, form.header, guess=form.delimiter is None)
     )
+
+
+def check_writer(format: str) -> None:
+    """Before anything is computed: is there the library that writes this format?"""
+    if format == "parquet":
+        pyarrow()
 
 
 def write_table(arrays: dict[str, Array], stream: BinaryIO, format: str) -> None:

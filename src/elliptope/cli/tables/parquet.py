@@ -17,7 +17,7 @@ _INDEX = "__index_level_"
 
 class ParquetReader(Reader):
     def __init__(self, stream: BinaryIO, source: str) -> None:
-        pa, parquet = _pyarrow()
+        pa, parquet = pyarrow()
         self.source = source
         try:
             self._file = parquet.ParquetFile(stream if stream.seekable() else io.BytesIO(stream.read()))
@@ -31,7 +31,7 @@ class ParquetReader(Reader):
             raise TableError(source, f"two columns are named {repeated!r}; rename one")
 
     def read(self, numbers: Sequence[int], others: Sequence[int]) -> tuple[Array, list[Array]]:
-        pa, _ = _pyarrow()
+        pa, _ = pyarrow()
         names = self._file.schema_arrow.names
         try:
             table = self._file.read(columns=[names[j] for j in sorted({*numbers, *others})], use_pandas_metadata=False)
@@ -61,14 +61,15 @@ def _as_array(pa: Any, column: Any) -> Array:
 
 
 def write_parquet(columns: dict[str, Array], stream: BinaryIO) -> None:
-    pa, parquet = _pyarrow()
+    pa, parquet = pyarrow()
     parquet.write_table(pa.table({name: pa.array(column) for name, column in columns.items()}), stream)
 
 
-def _pyarrow() -> tuple[Any, Any]:
+def pyarrow() -> tuple[Any, Any]:
+    """The library, or an error that names the extra."""
     try:
-        import pyarrow
-        import pyarrow.parquet
+        import pyarrow as pa
+        import pyarrow.parquet as parquet
     except ImportError as error:
         raise missing_extra("Parquet files", "cli", error) from None
-    return pyarrow, pyarrow.parquet
+    return pa, parquet

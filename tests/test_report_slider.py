@@ -1,0 +1,127 @@
+"""Which bandwidths the slider of a report runs through, what they may cost, and what is said of those left out."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from common import WINE, fit
+from elliptope import RKHSEmbedding, SDPEmbedding
+from elliptope.report import slider, write_report
+from elliptope.report.content import collect
+from elliptope.report.render import render
+from html_page import Page
+
+# Bandwidths of the two clusters below: at the first, and above, a few dozen products do, and at the second hundreds.
+EASY, HARD = 0.7, 0.5
+# Products that are allowed for in between.
+BUDGET = 120
+
+
+@pytest.fixture(scope="module")
+def clusters():
+    rng = np.random.default_rng(0)
+    return np.vstack([rng.standard_normal((100, 4)), rng.standard_normal((100, 4)) + 6])
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return fit(WINE, bandwidth=2.0)
+
+
+def quietly(function, *args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return function(*args, **options)
+
+
+def shown(report):
+    return [round(record.bandwidth, 6) for record in report.fits]
+
+
+@pytest.mark.parametrize(("n", "count"), [(8000, 5), (10_000, 3), (11_000, 2), (14_000, 1), (15_000, 0)])
+def test_large_tables_get_fewer_steps_of_the_same_size(wine, n, count):
+    steps = [step for step in range(-count, count + 1) if step]
+    np.testing.assert_allclose(slider.other_bandwidths("auto", wine, n), 2.0 * 2.0 ** (np.array(steps) / 5))
+
+
+def test_few_and_no_bandwidths_are_explained(wine, monkeypatch):
+    monkeypatch.setattr(slider, "_LARGE", 120)  # 178 rows are many then
+    report = collect(wine)
+    assert len(report.fits) == 1
+    assert report.note.startswith("There is no slider: with 178 rows every bandwidth takes long")
+    assert report.note in Page(render(report, "")).texts["p"]
+    monkeypatch.setattr(slider, "_LARGE", 150)
+    assert collect(wine).note == "3 bandwidths instead of 11, because there are many rows."
+    assert collect(wine, bandwidths=[1.5, 3.0]).note is None
+    assert collect(wine, bandwidths=None).note is None
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """As if 200 rows were many."""
+    monkeypatch.setattr(slider, "_SMALL", 100)
+    monkeypatch.setattr(slider, "_PRODUCTS", 4 * BUDGET)
+
+
+def test_nobody_waits_for_a_bandwidth_that_was_not_asked_for(clusters, many):
+    est = fit(clusters, bandwidth=EASY)
+    assert est.n_products_ <= BUDGET
+    report = collect(est)
+    assert all(record.status == "optimal" and record.n_products <= BUDGET for record in report.fits)
+    assert len([sigma for sigma in shown(report) if sigma > EASY]) == 5
+    below = [EASY * 2 ** (-step / 5) for step in range(1, 6)]
+    left_out = [f"{sigma:.4g}" for sigma in below if round(sigma, 6) not in shown(report)]
+    assert len(left_out) > 1
+    assert f"σ = {left_out[0]} left out: not solved by {BUDGET} products." in report.note
+    assert f"{', '.join(left_out[:0:-1])} left out: no optimum that is settled was found at {left_out[0]}." in report.note
+
+
+def test_what_was_asked_for_is_solved_whatever_it_costs(clusters, many):
+    report = collect(fit(clusters, bandwidth=EASY), bandwidths=[HARD])
+    assert shown(report) == [HARD, EASY]
+    assert report.fits[0].status == "optimal"
+    assert report.fits[0].n_products > BUDGET
+    assert report.note is None
+
+
+def test_nothing_is_tried_below_a_bandwidth_that_is_not_settled(clusters, monkeypatch):
+    est = fit(clusters, bandwidth=EASY)
+    with pytest.warns(ConvergenceWarning, match="write_report: status 'degenerate' at"):
+        free = collect(est)
+    degenerate = sorted(record.bandwidth for record in free.fits if record.status == "degenerate")
+    assert len(free.fits) == 11
+    assert len(degenerate) > 1
+    monkeypatch.setattr(slider, "_SMALL", 199)
+    careful = quietly(collect, est)
+    assert shown(careful)[0] == round(degenerate[-1], 6)
+    assert len(careful.fits) == 12 - len(degenerate)
+    listed = ", ".join(f"{sigma:.4g}" for sigma in degenerate[:-1])
+    assert careful.note == f"σ = {listed} left out: no optimum that is settled was found at {degenerate[-1]:.4g}."
+
+
+@pytest.mark.parametrize("done", [0, 1])
+def test_an_interrupted_page_is_written(tmp_path, wine, monkeypatch, done):
+    original, fits = SDPEmbedding.fit, []
+
+    def press(self, *args, **options):
+        fits.append(self)
+        if len(fits) > done:
+            raise KeyboardInterrupt
+        return original(self, *args, **options)
+
+    monkeypatch.setattr(SDPEmbedding, "fit", press)
+    missing = ["3", "4"][: 2 - done]
+    note = f"σ = {', '.join(missing)} left out: stopped by hand."
+    with pytest.warns(ConvergenceWarning, match=note) as record:
+        write_report(wine, tmp_path / "page.html", bandwidths=[3.0, 4.0])
+    assert record[0].filename == __file__
+    assert note in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_estimators_without_a_bandwidth_say_so():
+    report = collect(RKHSEmbedding(random_state=0).fit(WINE))
+    assert report.note == "There is no slider: this RKHSEmbedding has no bandwidth to vary."
+    assert math.isfinite(report.fits[0].bandwidth)
