@@ -12,7 +12,7 @@ from elliptope import SDPEmbedding
 from elliptope.kernels import Gaussian
 from elliptope.operators import DenseOperator, as_operator, dense, kernel_matrix
 from elliptope.sdp import solve
-from elliptope.sdp.ascent import METHODS, schedule
+from elliptope.sdp.ascent import METHODS
 from elliptope.sdp.ascent.dense_newton import dense_newton
 from elliptope.sdp.ascent.interior_point import interior_point
 from elliptope.sdp.ascent.newton import newton
@@ -121,7 +121,7 @@ class TestPrecision:
     @pytest.fixture
     def always_single(self, monkeypatch):
         monkeypatch.setattr(dense, "_SINGLE_SIZE", 1)
-        monkeypatch.setattr(schedule, "_SINGLE_AFTER", 0)
+        monkeypatch.setattr(dense.DenseStorage, "single_after", 0)
 
     def test_products_to_single_precision(self, always_single):
         J = operator(MOONS, 0.5)

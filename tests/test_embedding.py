@@ -256,7 +256,8 @@ class TestScikitLearn:
 
     def test_verbose_prints_a_line_per_iteration(self, capsys):
         est = fit(MOONS, bandwidth=1.0, verbose=True)
-        lines = capsys.readouterr().out.splitlines()
+        plan, *lines = capsys.readouterr().out.splitlines()
+        assert plan.startswith("operator='dense' for 200 rows of 2 features")
         assert lines.pop().startswith("optimal: relative gap")
         assert len(lines) == est.n_iter_
         assert all("objective" in line and "defect" in line for line in lines)

@@ -41,7 +41,7 @@ def small_blocks(monkeypatch):
         for module in (extension, streaming):
             monkeypatch.setattr(module, "BLOCK_ENTRIES", entries)
         monkeypatch.setattr(extension.rows_per_block, "__kwdefaults__", {"block_entries": entries})
-        for method in (extension.Extension.blocks, extension.Extension.normalized):
+        for method in (extension.Extension.blocks, extension.Extension.normalized, extension.Extension.rows_together):
             monkeypatch.setattr(method, "__defaults__", (entries,))
         monkeypatch.setattr(streaming, "_LEAST_ROWS", least)
 
