@@ -25,7 +25,8 @@ from common import MOONS, RANK_4, weights
 from elliptope import DiffusionMap, ModelFileError, RKHSEmbedding, SDPEmbedding, diagonals, kernels
 from elliptope.kernels import Matern
 from elliptope.persistence import container, models, read_header, save
-from elliptope.persistence.fields import OneOf, Optional
+from elliptope.persistence.fields import Optional
+from elliptope.persistence.objects import OneOf, Shared, Since
 from model_files import header_of, small_model
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -295,7 +296,7 @@ class TestFormat:
 
     def test_codecs_name_all_fields(self):
         def codecs(kind):
-            kind = kind.kind if isinstance(kind, Optional) else kind
+            kind = kind.kind if isinstance(kind, Optional | Shared | Since) else kind
             if isinstance(kind, OneOf):
                 yield from kind.classes.items()
                 for fields in kind.classes.values():

@@ -48,13 +48,14 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
     kernel : {"gaussian", "laplacian", "matern", "neighbors", "precomputed"}, Kernel, Neighbors or callable
         ``"neighbors"``: every point has its own scale, the distance to its ``n_neighbors``-th nearest point, and sees only
         its surroundings; see :mod:`elliptope.neighbors`. The way to large data and to clusters. ``fit`` also takes a sparse
-        graph of distances, such as ``KNeighborsTransformer`` makes, and ``transform`` then rows of the same kind.
+        graph of distances, such as ``KNeighborsTransformer`` makes, and ``transform`` then rows of the same kind, in which
+        a distance of zero marks a training point.
         ``"precomputed"``: ``fit`` takes the kernel matrix, ``transform`` the cross-kernel block. A callable
         ``k(X, Y) -> (n, m)`` must be symmetric, non-negative and psd. A :class:`~elliptope.kernels.Kernel` carries its own
         bandwidth.
     bandwidth : float or {"auto", "knn", "median"}
-        σ in :math:`\exp(-\lVert x-y\rVert^2/\sigma^2)`, or the rule that chooses it. Not used with a precomputed or
-        callable kernel.
+        σ in :math:`\exp(-\lVert x-y\rVert^2/\sigma^2)`, or the rule that chooses it. Not used with the
+        neighbour kernel, nor with a precomputed or callable one.
     diagonal : {"kernel", "constant"}, array or callable
         d. ``"kernel"``: :math:`d(x) = k(x,x)/m(x) - m(x)/M`, as in the paper. ``"constant"``: 1. An array holds d on the
         training points; a new point, and one of weight zero, takes the value of the training point of positive weight

@@ -149,8 +149,9 @@ class NeighborKernel(SparseKernel):
 class GraphKernel(SparseKernel):
     """The kernel on points that are known by their distances only: a graph, as scikit-learn's transformers make.
 
-    Rows to be extended hold the distances to those training points that are near; a row with a distance of zero is that
-    training point, and has its neighbours. ``columns`` are those of the training points that have weight.
+    A row to be extended that has a distance of zero is that training point, and has its neighbours. Another one has those
+    that it names: its extension is that of the same point given by coordinates if it names all training points within reach,
+    which are the nearest ones and those that it is near to. ``columns`` are those of the training points that have weight.
     """
 
     graph: sparse.csr_array

@@ -6,6 +6,7 @@ on the rim does not come and go with the rounding of a search, nor with the othe
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any
@@ -148,6 +149,7 @@ class ApproximateSearch(Search):
 
 def make_search(X: Array, n_neighbors: int, search: str, n_jobs: int) -> Search:
     """The search among training points X that suits their number of columns, or the approximate one."""
+    n_jobs = min(n_jobs, os.cpu_count() or 1)  # a model may come from a larger machine
     if search == "approximate":
         return ApproximateSearch(X, n_neighbors, n_jobs)
     return (TreeSearch if X.shape[1] <= _TREE_DIMENSION else ScanSearch)(X, n_neighbors, n_jobs)
@@ -220,7 +222,7 @@ def find_rows(X: Array, Y: Array) -> Array:
     """For every row of Y, the index of the first row of X with the same entries, or -1."""
     if len(Y) == 0:
         return np.empty(0, dtype=np.intp)
-    _, inverse = np.unique(np.vstack([X, Y]) + 0.0, axis=0, return_inverse=True)  # + 0.0: -0 and 0 are equal
+    _, inverse = np.unique(np.vstack([X, Y]), axis=0, return_inverse=True)
     inverse = inverse.ravel()
     where = np.full(inverse.max() + 1, -1)
     where[inverse[: len(X)][::-1]] = np.arange(len(X))[::-1]

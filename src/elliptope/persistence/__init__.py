@@ -14,14 +14,12 @@ import sklearn
 from .._atomic import atomic_write
 from .._base import Embedding
 from .container import Archive, ModelFileError, open_archive, shown, write
-from .fields import Reading, take
+from .fields import SCHEMA, Reading, take
 from .models import pack, unpack
 
 __all__ = ["SCHEMA", "ModelFileError", "load", "read_header", "save"]
 
 _FORMAT = "elliptope model"
-# Goes up with every change of what a file holds. This version reads all schemas up to this one.
-SCHEMA = 1
 _KEYS = ("format", "schema", "versions", "class", "parameters", "set_output", "feature_names_in", "fitted", "metadata")
 
 
@@ -61,7 +59,8 @@ def load(path: str | os.PathLike) -> Any:
         When the file is not a model, is incomplete or altered, or comes from a later version.
     """
     with open_archive(path) as archive:
-        est = unpack(_checked_header(archive), Reading(archive))
+        header = _checked_header(archive)
+        est = unpack(header, Reading(archive, header["schema"]))
         archive.check_all_read()
         return est
 

@@ -1,8 +1,7 @@
 """Kinds of stored values: how each goes into a file, and what is checked when it comes out.
 
 A field packs a value as JSON, and arrays on the side; it unpacks what it finds into a value of its kind or raises
-:class:`ModelFileError`. Sizes are symbols, such as n for the points: an array of shape (n, r) must agree with all others
-that have an n or an r. ``place`` says where in the model a value stands, in the words of the file.
+:class:`ModelFileError`. ``place`` says where in the model a value stands, in the words of the file.
 """
 
 from __future__ import annotations
@@ -15,20 +14,34 @@ from typing import Any
 
 import numpy as np
 
-from .container import Archive, Array, ModelFileError, is_fortran, shown
+from .container import Archive, Array, ModelFileError, shown
 
+# Goes up with every change of what a file holds. This version reads all schemas up to this one.
+SCHEMA = 2
 # All numbers that JSON lacks.
 _NOT_FINITE = ("inf", "-inf", "nan")
 # Beyond this an integer is no count, and sooner or later no float either.
-_LARGEST_INTEGER = 2**63 - 1
+LARGEST_INTEGER = 2**63 - 1
+
+
+class Packing:
+    """A model on its way into a file: its arrays, and its objects, by their places."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, Array] = {}
+        self.objects: dict[str, Any] = {}
 
 
 class Reading:
-    """A model on its way out of an archive, and the sizes that its arrays have agreed on so far."""
+    """A model on its way out of an archive of some schema.
 
-    def __init__(self, archive: Archive) -> None:
-        self.archive = archive
+    Sizes are symbols, such as n for the points: an array of shape (n, r) must agree with all others that have an n or an r.
+    """
+
+    def __init__(self, archive: Archive, schema: int) -> None:
+        self.archive, self.schema = archive, schema
         self.sizes: dict[str, int] = {}
+        self.objects: dict[str, Any] = {}
 
     def agree(self, place: str, symbols: tuple[str, ...], shape: tuple[int, ...]) -> None:
         """Compare a shape with the sizes that are known, and learn those that are not."""
@@ -53,9 +66,13 @@ def take(stored: Any, names: tuple[str, ...], place: str) -> dict[str, Any]:
 class Field(ABC):
     """One kind of value."""
 
+    # The first schema whose files hold such a value, and what files of earlier ones stand for.
+    since: int = 1
+    default: Any = None
+
     @abstractmethod
-    def pack(self, value: Any, place: str, arrays: dict[str, Array]) -> Any:
-        """What JSON keeps of ``value``; arrays are added to ``arrays``, by their places."""
+    def pack(self, value: Any, place: str, packing: Packing) -> Any:
+        """What JSON keeps of ``value``; arrays are added to those of ``packing``."""
 
     @abstractmethod
     def unpack(self, stored: Any, place: str, reading: Reading) -> Any:
@@ -68,7 +85,7 @@ class Number(Field):
 
     positive: bool = False
 
-    def pack(self, value: Any, place: str, arrays: dict[str, Array]) -> Any:
+    def pack(self, value: Any, place: str, packing: Packing) -> Any:
         if not isinstance(value, Real):
             raise ModelFileError(f"`{place}` must be a number, got {shown(value)}")
         number = int(value) if isinstance(value, Integral) else float(value)
@@ -83,8 +100,8 @@ class Number(Field):
         return number
 
     def _check(self, number: float, place: str) -> None:
-        if isinstance(number, int) and abs(number) > _LARGEST_INTEGER:
-            raise ModelFileError(f"`{place}` must be at most {_LARGEST_INTEGER} when it is an integer, got {shown(number)}")
+        if isinstance(number, int) and abs(number) > LARGEST_INTEGER:
+            raise ModelFileError(f"`{place}` must be at most {LARGEST_INTEGER} when it is an integer, got {shown(number)}")
         if self.positive and not 0 < number < math.inf:
             raise ModelFileError(f"`{place}` must be positive and finite, got {number!r}")
 
@@ -96,11 +113,11 @@ class Integer(Field):
     low: int = 0
     size: str | None = None
 
-    def pack(self, value: Any, place: str, arrays: dict[str, Array]) -> int:
+    def pack(self, value: Any, place: str, packing: Packing) -> int:
         return int(value)
 
     def unpack(self, stored: Any, place: str, reading: Reading) -> int:
-        if isinstance(stored, bool) or not isinstance(stored, int) or not self.low <= stored <= _LARGEST_INTEGER:
+        if isinstance(stored, bool) or not isinstance(stored, int) or not self.low <= stored <= LARGEST_INTEGER:
             raise ModelFileError(f"`{place}` must be an integer of at least {self.low}, got {shown(stored)}")
         if self.size is not None:
             reading.agree(place, (self.size,), (stored,))
@@ -108,7 +125,7 @@ class Integer(Field):
 
 
 class Flag(Field):
-    def pack(self, value: Any, place: str, arrays: dict[str, Array]) -> bool:
+    def pack(self, value: Any, place: str, packing: Packing) -> bool:
         return bool(value)
 
     def unpack(self, stored: Any, place: str, reading: Reading) -> bool:
@@ -123,7 +140,7 @@ class Choice(Field):
 
     words: tuple[str, ...]
 
-    def pack(self, value: Any, place: str, arrays: dict[str, Array]) -> str:
+    def pack(self, value: Any, place: str, packing: Packing) -> str:
         return str(value)
 
     def unpack(self, stored: Any, place: str, reading: Reading) -> str:
@@ -138,7 +155,7 @@ class Names(Field):
 
     size: str
 
-    def pack(self, value: Any, place: str, arrays: dict[str, Array]) -> list[str]:
+    def pack(self, value: Any, place: str, packing: Packing) -> list[str]:
         return [str(name) for name in value]
 
     def unpack(self, stored: Any, place: str, reading: Reading) -> Array:
@@ -148,114 +165,14 @@ class Names(Field):
         return np.array(stored, dtype=object)
 
 
-class ArrayField(Field):
-    """An array of float64 or int64, with the order in which it lies in memory: sums depend on that in their last bits."""
-
-    dtype: str
-    shape: tuple[str, ...]
-
-    def pack(self, value: Any, place: str, arrays: dict[str, Array]) -> dict[str, Any]:
-        array = np.asarray(value, dtype=self.dtype)
-        if not array.flags.forc:
-            array = array.copy(order="K")
-        self.check(array, place)
-        arrays[place] = array
-        return {"array": place, "dtype": self.dtype, "shape": list(array.shape), "fortran_order": is_fortran(array)}
-
-    def unpack(self, stored: Any, place: str, reading: Reading) -> Array:
-        declared = take(stored, ("array", "dtype", "shape", "fortran_order"), place)
-        shape, fortran_order = declared["shape"], declared["fortran_order"]
-        if declared["array"] != place:
-            raise ModelFileError(f"`{place}` must refer to the array of that name, got {shown(declared['array'])}")
-        if declared["dtype"] != self.dtype:
-            raise ModelFileError(
-                f"`{place}` must have dtype {self.dtype!r}, got {shown(declared['dtype'])}; object arrays, which hold "
-                "pickles, are never read"
-            )
-        if not isinstance(shape, list) or not all(type(size) is int and 0 <= size <= _LARGEST_INTEGER for size in shape):
-            raise ModelFileError(f"`{place}` must have a list of sizes as its shape, got {shown(shape)}")
-        if not isinstance(fortran_order, bool):
-            raise ModelFileError(f"`{place}` must have true or false as fortran_order, got {shown(fortran_order)}")
-        reading.agree(place, self.shape, tuple(shape))
-        array = reading.archive.array(place, self.dtype, tuple(shape), fortran_order)
-        self.check(array, place)
-        self.check_sizes(array, place, reading.sizes)
-        return array
-
-    @abstractmethod
-    def check(self, array: Array, place: str) -> None:
-        """What the entries must satisfy."""
-
-    def check_sizes(self, array: Array, place: str, sizes: dict[str, int]) -> None:
-        """What they must satisfy for the sizes that are known."""
-
-
-class Floats(ArrayField):
-    """Finite, or positive and finite, numbers."""
-
-    dtype = "<f8"
-
-    def __init__(self, *shape: str, positive: bool = False) -> None:
-        self.shape, self.positive = shape, positive
-
-    def check(self, array: Array, place: str) -> None:
-        if not np.isfinite(array).all() or (self.positive and not (array > 0).all()):
-            raise ModelFileError(f"`{place}` must be {'positive and ' if self.positive else ''}finite")
-
-
-class Indices(ArrayField):
-    """Indices ``low`` ≤ i < ``below``, ascending unless ``low`` is negative: a negative index stands for nothing."""
-
-    dtype = "<i8"
-
-    def __init__(self, size: str, below: str, low: int = 0) -> None:
-        self.shape, self.below, self.low = (size,), below, low
-
-    def check(self, array: Array, place: str) -> None:
-        if (array < self.low).any() or (self.low >= 0 and (np.diff(array) <= 0).any()):
-            raise ModelFileError(f"`{place}` must hold {'ascending ' if self.low >= 0 else ''}indices from {self.low} on")
-
-    def check_sizes(self, array: Array, place: str, sizes: dict[str, int]) -> None:
-        if (array >= sizes[self.below]).any():
-            raise ModelFileError(f"`{place}` must hold indices below {sizes[self.below]}, got {array.max()}")
-
-
 @dataclass(frozen=True)
 class Optional(Field):
     """None, or a value of another kind."""
 
     kind: Field
 
-    def pack(self, value: Any, place: str, arrays: dict[str, Array]) -> Any:
-        return None if value is None else self.kind.pack(value, place, arrays)
+    def pack(self, value: Any, place: str, packing: Packing) -> Any:
+        return None if value is None else self.kind.pack(value, place, packing)
 
     def unpack(self, stored: Any, place: str, reading: Reading) -> Any:
         return None if stored is None else self.kind.unpack(stored, place, reading)
-
-
-class OneOf(Field):
-    """An object of one of some classes, which are made from their fields alone; anything else is refused."""
-
-    def __init__(self, classes: dict[type, dict[str, Field]]) -> None:
-        self.classes = classes
-        self._by_name = {cls.__name__: cls for cls in classes}
-
-    def pack(self, value: Any, place: str, arrays: dict[str, Array]) -> dict[str, Any]:
-        if type(value) not in self.classes:
-            raise ModelFileError(f"`{place}` is of class {type(value).__name__}, which cannot be stored without pickle")
-        fields = self.classes[type(value)].items()
-        packed = {name: kind.pack(getattr(value, name), f"{place}.{name}", arrays) for name, kind in fields}
-        return {"class": type(value).__name__, **packed}
-
-    def unpack(self, stored: Any, place: str, reading: Reading) -> Any:
-        name = stored.get("class") if isinstance(stored, dict) else None
-        if not isinstance(name, str) or name not in self._by_name:
-            raise ModelFileError(f"`{place}` must be of class {' or '.join(self._by_name)}, got {shown(stored)}")
-        cls = self._by_name[name]
-        fields = self.classes[cls]
-        take(stored, ("class", *fields), place)
-        values = {name: kind.unpack(stored[name], f"{place}.{name}", reading) for name, kind in fields.items()}
-        try:
-            return cls(**values)
-        except ValueError as error:
-            raise ModelFileError(f"`{place}` is not valid: {error}") from error

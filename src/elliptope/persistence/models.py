@@ -16,19 +16,37 @@ from ..diffusion import DiffusionMap
 from ..embedding import SDPEmbedding
 from ..extension import Extension, LinearExtension
 from ..kernels import Precomputed
+from ..neighbors import GraphKernel, NeighborKernel, SparseKernel
 from ..rkhs import Program, RKHSEmbedding
 from ..sdp import Certificate, NullSpace
+from .arrays import Floats, Graph, Indices
 from .container import Array, ModelFileError, shown
-from .fields import Choice, Field, Flag, Floats, Indices, Integer, Names, Number, OneOf, Optional, Reading, take
+from .fields import Choice, Field, Flag, Integer, Names, Number, Optional, Packing, Reading
+from .objects import OneOf, Shared, Since, unpack_fields
 from .parameters import FORMULAS, pack_parameters, unpack_parameters
 
 _PRECOMPUTED: dict[type, dict[str, Field]] = {
     Precomputed: {"self_similarity": Optional(Number(positive=True)), "columns": Optional(Indices("n", below="p"))}
 }
-_KERNEL = OneOf(FORMULAS | _PRECOMPUTED)
+_SPARSE: dict[type, dict[str, Field]] = {
+    NeighborKernel: {
+        "X": Floats("n", "p"),
+        "scales": Floats("n", positive=True),
+        "n_neighbors": Integer(low=2),
+        "graph": Optional(Graph("n")),
+        "n_jobs": Integer(low=1),
+    },
+    GraphKernel: {
+        "graph": Graph("n"),
+        "scales": Floats("n", positive=True),
+        "n_neighbors": Integer(low=2),
+        "columns": Indices("n", below="p"),
+    },
+}
+_KERNEL = OneOf(FORMULAS | _PRECOMPUTED | _SPARSE)
 _DIAGONAL = OneOf(
     {
-        KernelDiagonal: {"kernel": _KERNEL, "M": Number(positive=True)},
+        KernelDiagonal: {"kernel": Shared("extension.kernel", _KERNEL), "M": Number(positive=True)},
         ConstantDiagonal: {},
         NearestDiagonal: {"d": Floats("n", positive=True)},
     }
@@ -37,7 +55,7 @@ _EXTENSION = OneOf(
     {
         Extension: {
             "kernel": _KERNEL,
-            "X": Floats("n", "q"),  # q = p, or 0 for a precomputed kernel
+            "X": Floats("n", "q"),  # q = p, or 0 where the kernel keeps the points, or needs none
             "w": Floats("n", positive=True),
             "m": Floats("n", positive=True),
             "M": Number(positive=True),
@@ -80,8 +98,8 @@ _CERTIFICATE = OneOf(
             "gain": Number(),
             "weights": Choice(("slack", "multiplicative", "additive", "own")),
             "null_space": Optional(_NULL_SPACE),
-            "error_below": Number(),
-            "error_above": Number(),
+            "error_below": Since(2, Number(), 0.0),
+            "error_above": Since(2, Number(), 0.0),
         }
     }
 )
@@ -133,15 +151,15 @@ def pack(est: Embedding) -> tuple[dict[str, Any], dict[str, Array]]:
         known = ", ".join(cls.__name__ for cls in MODELS)
         raise ModelFileError(f"files are made for {known}, and not for classes derived from them; use pickle or joblib")
     check_is_fitted(est, list(fields))
-    arrays: dict[str, Array] = {}
+    packing = Packing()
     header = {
         "class": type(est).__name__,
-        "parameters": pack_parameters(est, arrays),
-        "set_output": _OUTPUT.pack(getattr(est, "_sklearn_output_config", {}).get("transform"), "set_output", arrays),
-        "feature_names_in": _NAMES.pack(getattr(est, "feature_names_in_", None), "feature_names_in", arrays),
-        "fitted": {place_of(name): kind.pack(getattr(est, name), place_of(name), arrays) for name, kind in fields.items()},
+        "parameters": pack_parameters(est, packing),
+        "set_output": _OUTPUT.pack(getattr(est, "_sklearn_output_config", {}).get("transform"), "set_output", packing),
+        "feature_names_in": _NAMES.pack(getattr(est, "feature_names_in_", None), "feature_names_in", packing),
+        "fitted": {place_of(name): kind.pack(getattr(est, name), place_of(name), packing) for name, kind in fields.items()},
     }
-    return header, arrays
+    return header, packing.arrays
 
 
 def unpack(header: dict[str, Any], reading: Reading) -> Embedding:
@@ -151,11 +169,11 @@ def unpack(header: dict[str, Any], reading: Reading) -> Embedding:
     if not isinstance(name, str) or name not in classes:
         raise ModelFileError(f"its class must be one of {', '.join(classes)}, got {shown(name)}")
     cls = classes[name]
-    fields = {place_of(name): (name, kind) for name, kind in MODELS[cls].items()}
     est = cls(**unpack_parameters(cls, header["parameters"], reading))
-    stored = take(header["fitted"], tuple(fields), "fitted")
-    for place, (attribute, kind) in fields.items():
-        setattr(est, attribute, kind.unpack(stored[place], place, reading))
+    fields = {place_of(attribute): kind for attribute, kind in MODELS[cls].items()}
+    fitted = unpack_fields(fields, header["fitted"], "fitted", reading, prefix="")
+    for attribute in MODELS[cls]:
+        setattr(est, attribute, fitted[place_of(attribute)])
     names = _NAMES.unpack(header["feature_names_in"], "feature_names_in", reading)
     if names is not None:
         est.feature_names_in_ = names
@@ -167,8 +185,9 @@ def unpack(header: dict[str, Any], reading: Reading) -> Embedding:
 
 
 def _check_columns(est: Embedding) -> None:
-    """Training points have as many columns as new ones will have; those of a precomputed kernel need none."""
+    """Training points have as many columns as new ones will have; kernels that keep them, or need none, leave none here."""
     extension = est._extension
-    allowed = (0, est.n_features_in_) if isinstance(extension.kernel, Precomputed) else (est.n_features_in_,)
-    if extension.X.shape[1] not in allowed:
-        raise ModelFileError(f"`extension.X` must have {est.n_features_in_} columns, got {extension.X.shape[1]}")
+    q, p = extension.X.shape[1], est.n_features_in_
+    expected = 0 if isinstance(extension.kernel, SparseKernel) else p
+    if q != expected and not (q == 0 and isinstance(extension.kernel, Precomputed)):
+        raise ModelFileError(f"`extension.X` must have {expected} columns, got {q}")

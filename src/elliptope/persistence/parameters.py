@@ -10,15 +10,19 @@ import numpy as np
 
 from .._base import Embedding
 from ..kernels import Gaussian, Laplacian, Matern
-from .container import Array, ModelFileError, shown
-from .fields import Field, Floats, Number, OneOf, Reading, take
+from ..neighbors import SEARCHES, Neighbors
+from .arrays import Floats
+from .container import ModelFileError, shown
+from .fields import SCHEMA, Choice, Field, Number, Packing, Reading, take
+from .objects import OneOf
 
 FORMULAS: dict[type, dict[str, Field]] = {
     Gaussian: {"bandwidth": Number()},
     Laplacian: {"bandwidth": Number()},
     Matern: {"bandwidth": Number(), "nu": Number()},
 }
-_KERNEL = OneOf(FORMULAS)
+_RULES: dict[type, dict[str, Field]] = {Neighbors: {"search": Choice(SEARCHES)}}
+_KERNEL = OneOf(FORMULAS | _RULES)
 # What to do about parameters that cannot be stored.
 _REMEDY = {
     "kernel": "fit with the name of a kernel, one of those in elliptope.kernels, or kernel='precomputed'",
@@ -28,32 +32,35 @@ _REMEDY = {
 }
 
 
-def pack_parameters(est: Embedding, arrays: dict[str, Array]) -> dict[str, Any]:
-    return {name: _pack(name, value, arrays) for name, value in est.get_params(deep=False).items()}
+def pack_parameters(est: Embedding, packing: Packing) -> dict[str, Any]:
+    return {name: _pack(name, value, packing) for name, value in est.get_params(deep=False).items()}
 
 
 def unpack_parameters(cls: type[Embedding], stored: Any, reading: Reading) -> dict[str, Any]:
-    names = tuple(cls().get_params(deep=False))
-    return {name: _unpack(name, value, reading) for name, value in take(stored, names, "parameters").items()}
+    """Parameters by name. A file of an earlier schema may lack some, which are then at the defaults of the constructor."""
+    known = tuple(cls().get_params(deep=False))
+    if reading.schema < SCHEMA and isinstance(stored, dict):
+        known = tuple(name for name in known if name in stored)
+    return {name: _unpack(name, value, reading) for name, value in take(stored, known, "parameters").items()}
 
 
-def _pack(name: str, value: Any, arrays: dict[str, Array]) -> Any:
+def _pack(name: str, value: Any, packing: Packing) -> Any:
     place = f"parameters.{name}"
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, np.bool_):
         return bool(value)
     if isinstance(value, Integral) or (isinstance(value, Real) and math.isfinite(value)):
-        return Number().pack(value, place, arrays)
-    if type(value) in FORMULAS:
-        return _KERNEL.pack(value, place, arrays)
+        return Number().pack(value, place, packing)
+    if type(value) in _KERNEL.classes:
+        return _KERNEL.pack(value, place, packing)
     if isinstance(value, list | tuple) or (hasattr(value, "__array__") and not isinstance(value, Real)):
         try:
             vector = np.asarray(value, dtype=np.float64)
         except (TypeError, ValueError):
             vector = np.empty(0)
         if vector.ndim == 1 and vector.size:
-            return Floats(place).pack(vector, place, arrays)
+            return Floats(place).pack(vector, place, packing)
     what = "a function" if callable(value) else f"{shown(value)} (of class {type(value).__name__})"
     remedy = _REMEDY.get(name, "fit with a plain value")
     raise ModelFileError(

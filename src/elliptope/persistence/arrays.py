@@ -1,0 +1,148 @@
+"""Kinds of stored arrays, with what their entries must satisfy."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .container import Array, ModelFileError, is_fortran, shown
+from .fields import LARGEST_INTEGER, Field, Packing, Reading, take
+
+
+class ArrayField(Field):
+    """An array of float64 or int64, with the order in which it lies in memory: sums depend on that in their last bits."""
+
+    dtype: str
+    shape: tuple[str, ...]
+
+    def pack(self, value: Any, place: str, packing: Packing) -> dict[str, Any]:
+        array = np.asarray(value, dtype=self.dtype)
+        if not array.flags.forc:
+            array = array.copy(order="K")
+        self.check(array, place)
+        packing.arrays[place] = array
+        return {"array": place, "dtype": self.dtype, "shape": list(array.shape), "fortran_order": is_fortran(array)}
+
+    def unpack(self, stored: Any, place: str, reading: Reading) -> Array:
+        declared = take(stored, ("array", "dtype", "shape", "fortran_order"), place)
+        shape, fortran_order = declared["shape"], declared["fortran_order"]
+        if declared["array"] != place:
+            raise ModelFileError(f"`{place}` must refer to the array of that name, got {shown(declared['array'])}")
+        if declared["dtype"] != self.dtype:
+            raise ModelFileError(
+                f"`{place}` must have dtype {self.dtype!r}, got {shown(declared['dtype'])}; object arrays, which hold "
+                "pickles, are never read"
+            )
+        if not isinstance(shape, list) or not all(type(size) is int and 0 <= size <= LARGEST_INTEGER for size in shape):
+            raise ModelFileError(f"`{place}` must have a list of sizes as its shape, got {shown(shape)}")
+        if not isinstance(fortran_order, bool):
+            raise ModelFileError(f"`{place}` must have true or false as fortran_order, got {shown(fortran_order)}")
+        reading.agree(place, self.shape, tuple(shape))
+        array = reading.archive.array(place, self.dtype, tuple(shape), fortran_order)
+        self.check(array, place)
+        self.check_sizes(array, place, reading.sizes)
+        return array
+
+    @abstractmethod
+    def check(self, array: Array, place: str) -> None:
+        """What the entries must satisfy."""
+
+    def check_sizes(self, array: Array, place: str, sizes: dict[str, int]) -> None:
+        """What they must satisfy for the sizes that are known."""
+
+
+class Floats(ArrayField):
+    """Finite, or positive and finite, numbers."""
+
+    dtype = "<f8"
+
+    def __init__(self, *shape: str, positive: bool = False) -> None:
+        self.shape, self.positive = shape, positive
+
+    def check(self, array: Array, place: str) -> None:
+        if not np.isfinite(array).all() or (self.positive and not (array > 0).all()):
+            raise ModelFileError(f"`{place}` must be {'positive and ' if self.positive else ''}finite")
+
+
+class Indices(ArrayField):
+    """Indices ``low`` ≤ i < ``below``, ascending unless ``low`` is negative: a negative index stands for nothing."""
+
+    dtype = "<i8"
+
+    def __init__(self, size: str, below: str, low: int = 0) -> None:
+        self.shape, self.below, self.low = (size,), below, low
+
+    def check(self, array: Array, place: str) -> None:
+        if (array < self.low).any() or (self.low >= 0 and (np.diff(array) <= 0).any()):
+            raise ModelFileError(f"`{place}` must hold {'ascending ' if self.low >= 0 else ''}indices from {self.low} on")
+
+    def check_sizes(self, array: Array, place: str, sizes: dict[str, int]) -> None:
+        if (array >= sizes[self.below]).any():
+            raise ModelFileError(f"`{place}` must hold indices below {sizes[self.below]}, got {array.max()}")
+
+
+class Integers(ArrayField):
+    """Integers in any order, none of them negative."""
+
+    dtype = "<i8"
+
+    def __init__(self, size: str) -> None:
+        self.shape = (size,)
+
+    def check(self, array: Array, place: str) -> None:
+        if (array < 0).any():
+            raise ModelFileError(f"`{place}` must not be negative, got {array.min()}")
+
+
+class Graph(Field):
+    """Distances between ``size`` points, in a symmetric sparse matrix whose diagonal is stored and zero.
+
+    The matrix is stored as the three arrays of compressed rows, with ascending columns.
+    """
+
+    def __init__(self, size: str) -> None:
+        self.size = size
+
+    def pack(self, value: Any, place: str, packing: Packing) -> dict[str, Any]:
+        return {name: kind.pack(getattr(value, name), f"{place}.{name}", packing) for name, kind in _parts(place).items()}
+
+    def unpack(self, stored: Any, place: str, reading: Reading) -> sparse.csr_array:
+        parts = _parts(place)
+        take(stored, tuple(parts), place)
+        data, indices, indptr = (kind.unpack(stored[name], f"{place}.{name}", reading) for name, kind in parts.items())
+        n = reading.sizes[self.size]
+        _check_rows(indices, indptr, n, place)
+        graph = sparse.csr_array((data, indices, indptr), shape=(n, n))
+        _check_distances(graph, place)
+        return graph
+
+
+def _parts(place: str) -> dict[str, ArrayField]:
+    entries = f"entries of {place}"
+    return {"data": Floats(entries), "indices": Integers(entries), "indptr": Integers(f"rows of {place}")}
+
+
+def _check_rows(indices: Array, indptr: Array, n: int, place: str) -> None:
+    """That n rows share the entries out, and that the columns of each are ascending and below n."""
+    if len(indptr) != n + 1 or indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
+        raise ModelFileError(f"`{place}.indptr` must ascend from 0 to {len(indices)} in {n} steps")
+    if (indices >= n).any():
+        raise ModelFileError(f"`{place}.indices` must hold indices below {n}, got {indices.max()}")
+    falls = np.flatnonzero(np.diff(indices) <= 0) + 1
+    if not np.isin(falls, indptr).all():
+        raise ModelFileError(f"`{place}.indices` must ascend within every row")
+
+
+def _check_distances(graph: sparse.csr_array, place: str) -> None:
+    if (graph.data < 0).any():
+        raise ModelFileError(f"`{place}.data` must hold distances, which are not negative, got {graph.data.min()}")
+    rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+    itself = rows == graph.indices
+    if itself.sum() != graph.shape[0] or graph.data[itself].any():
+        raise ModelFileError(f"`{place}` must hold the distance 0 of every point to itself")
+    mirrored = sparse.csr_array(graph.T)
+    if any((getattr(mirrored, name) != getattr(graph, name)).any() for name in ("indptr", "indices", "data")):
+        raise ModelFileError(f"`{place}` must be symmetric")

@@ -1,0 +1,78 @@
+"""The neighbour kernel written out with (n, n) arrays, points to try it on, and searches that find too little."""
+
+import numpy as np
+
+from common import Naive
+
+RNG = np.random.default_rng(0)
+
+
+def distances(X, Y):
+    return np.sqrt(((X[:, None] - Y) ** 2).sum(axis=-1))
+
+
+class NaiveNeighbors(Naive):
+    """The formulas of the paper for the neighbour kernel of the distinct points X."""
+
+    def __init__(self, X, k, w=None):
+        self.k = k
+        self.s = self.scales(distances(X, X))
+        super().__init__(X, None, w)
+
+    def scales(self, D):
+        return np.sort(D, axis=1)[:, self.k - 1]
+
+    def kernel(self, Y):
+        D = distances(Y, self.X)
+        s = self.scales(D)
+        return np.where(np.maximum(s[:, None], self.s) >= D, np.exp(-(D / s[:, None]) * (D / self.s)), 0.0)
+
+
+def lattice(side, p):
+    return np.stack(np.meshgrid(*[np.arange(float(side))] * p), axis=-1).reshape(-1, p)
+
+
+def far_clusters(X):
+    """Half of the points moved so far away that squares of coordinates have lost all distances among them."""
+    X = X.copy()
+    X[: len(X) // 2] += 2.0**27
+    return X
+
+
+# Distinct points. The lattices have many ties, which all ways of computing distances resolve alike.
+POINTS = {
+    **{f"{p} columns": RNG.standard_normal((60, p)) for p in (1, 2, 3, 7, 15, 16, 31, 64)},
+    "plane lattice": lattice(7, 2),
+    "cubic lattice": lattice(4, 3),
+    "corners of a cube": lattice(2, 6),
+    "binary, many columns": np.unique(RNG.integers(0, 2, (60, 20)).astype(float), axis=0),
+    "far from the origin": RNG.standard_normal((60, 3)) + 1e8,
+    "far from the origin, many columns": RNG.standard_normal((60, 20)) + 1e8,
+    "outliers": np.vstack([RNG.standard_normal((50, 3)), 1e3 * np.eye(3), -1e9 * np.eye(3)]),
+    "outliers, many columns": np.vstack([RNG.standard_normal((50, 20)), 1e3 * np.eye(20)[:3], -1e9 * np.eye(20)[:3]]),
+    "far clusters": far_clusters(RNG.standard_normal((60, 3))),
+    "far clusters, many columns": far_clusters(RNG.standard_normal((60, 20))),
+    "far lattices": far_clusters(lattice(7, 2)),
+    "far lattices, many columns": far_clusters(np.unique(RNG.integers(0, 2, (60, 20)).astype(float), axis=0)),
+    "small": 2.0**-300 * RNG.standard_normal((60, 3)),
+    "large": 2.0**300 * RNG.standard_normal((60, 20)),
+    "close pairs": np.vstack([lattice(5, 2), lattice(5, 2) + 2.0**-40]),
+}
+
+
+class Forgetful:
+    """An index as pynndescent has it, which finds the nearest points but for some.
+
+    Rows whose nearest point has a number divisible by three lack the two nearest, of which one is often the row itself;
+    by seven, all but the last.
+    """
+
+    def __init__(self, X, n_neighbors, n_jobs):
+        self.X = X.astype(np.float64)
+
+    def query(self, Y, k):
+        order = np.argsort(distances(Y.astype(np.float64), self.X), axis=1, kind="stable")
+        found, nearest = order[:, :k].copy(), order[:, 0]
+        found[nearest % 3 == 0] = order[nearest % 3 == 0, 2 : k + 2]
+        found[nearest % 7 == 0, :-1] = -1
+        return found, None
