@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ._base import KernelEmbedding
 from ._certified import CertifiedEmbedding, eigenvectors
-from ._checks import check_choice, check_factor, check_integer
+from ._checks import check_choice, check_factor, check_integer, name_rows
 from ._progress import with_callbacks
 from .diagonals import resolve_diagonal
 from .kernels import Array
@@ -192,18 +192,19 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         check_integer("n_neighbors", self.n_neighbors, 1)
 
     def _advice(self, solution: Solution, J: KernelOperator, d: Array, constant: bool) -> str:
-        remedy = ""
+        ended = f"SDPEmbedding ended with status {self.status_!r}: "
         if constant:
-            remedy = (
-                " The kernel is so close to constant that rounding shows: decrease `bandwidth`, or check that the points "
-                "differ."
+            return (
+                f"{ended}the kernel is so close to constant that rounding shows: decrease `bandwidth`, or check that the "
+                f"points differ."
             )
-        elif not d.all():
-            rows = self._support[d == 0]
-            remedy = f" The diagonal vanishes to rounding at rows {rows[:5].tolist()}, which outweigh all others."
+        remedy = ""
+        if not d.all():
+            remedy = f" The diagonal vanishes to rounding at {name_rows(self._support[d == 0])}, which outweigh all others."
         elif (J.m <= (1 + _IDENTITY_KERNEL) * J.w * J.kernel_diagonal()).all():
             remedy = " No point has a neighbour within the bandwidth (K is the identity to rounding): increase `bandwidth`."
         elif self.status_ == "degenerate":
-            remedy = " Other embeddings are as good; a larger `bandwidth` usually makes the optimum unique."
-        return f"SDPEmbedding ended with status {self.status_!r}: {solution.message}.{remedy}"
+            scale = "n_neighbors" if isinstance(J, SparseOperator) else "bandwidth"
+            remedy = f" Other embeddings are as good; a larger `{scale}` usually makes the optimum unique."
+        return f"{ended}{solution.message}.{remedy}"
 

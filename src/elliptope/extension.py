@@ -22,6 +22,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logsumexp
 
+from ._checks import name_rows
 from .kernels import Array, Kernel
 from .neighbors import SparseKernel
 
@@ -83,7 +84,7 @@ class Extension:
             if len(lost):
                 raise ValueError(
                     f"`X` has rows at which the kernel vanishes for every training point, so that they have no extension: "
-                    f"rows {_some(lost + part.start)}."
+                    f"{name_rows(lost + part.start)}."
                 )
             mean = P @ values
             mean /= total[:, None]
@@ -151,7 +152,7 @@ class Extension:
         if capped:
             rows = np.concatenate(capped)
             warnings.warn(
-                f"`X` has rows so far from the training points that their radius √d(x) overflows: rows {_some(rows)}. Their "
+                f"`X` has rows so far from the training points that their radius √d(x) overflows: {name_rows(rows)}. Their "
                 f"direction is exact; their radius is capped at {math.exp(_MAX_LOG_RADIUS):.3g}.",
                 stacklevel=3,
             )
@@ -179,8 +180,3 @@ class LinearExtension:
         for part in row_blocks(len(X), len(self.X)):
             out[part] = logsumexp(self.kernel.log_block(X[part], self.X), b=self.w, axis=1)
         return out
-
-
-def _some(rows: Array) -> str:
-    shown = ", ".join(str(int(i)) for i in rows[:10])
-    return shown if len(rows) <= 10 else f"{shown}, … ({len(rows)} in all)"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._rounding import round_up
 from .console import Console
 from .data import Data, read_data
 from .errors import CommandError, ExitCode, counted, listing
@@ -104,7 +105,7 @@ def sentence(est: Any) -> str:
     if not hasattr(est, "certificate_"):
         return f"{type(est).__name__}: {text}"
     certificate = est.certificate_
-    return f"{est.status_}: {text}; {certificate.grade}, relative gap {certificate.relative_gap:.1e} (tol {est.tol:g})"
+    return f"{est.status_}: {text}; {certificate.grade}, relative gap {round_up(certificate.relative_gap)} (tol {est.tol:g})"
 
 
 def facts(model: Model) -> dict[str, Any]:
