@@ -146,7 +146,8 @@ TABLES = {
     "many names": csv_case(MANY + "1,2\n3,4\n", "2 cells where the header has 100000", "embed t.csv"),
     "many names, none right": csv_case(MANY + "1,2\n", "there is no column 'kind'; its columns are 'c0', .* and 99992 more"),
     "long name": csv_case(GOOD.replace("b", "b" * 100_000, 1).replace(ROWS[0], "1,x,3,u"), "'x' is not a number"),
-    "unknown suffix": Case("embed t.xlsx -o out.csv", "t.xlsx: the suffix '.xlsx' tells no format", 2, {"t.xlsx": GOOD}),
+    "unknown suffix": Case("embed t.dat -o out.csv", "t.dat: the suffix '.dat' tells no format", 2, {"t.dat": GOOD}),
+    "spreadsheet": Case("embed t.xlsx -o out.csv", "t.xlsx: a spreadsheet is neither read nor written; save it as CSV", 2),
     "unknown column": Case(
         EMBED + " --columns a,x", "t.csv: --columns: there is no column 'x'; its columns are 'a', 'b', 'c'"
     ),
@@ -232,7 +233,7 @@ OUTPUTS = {
     "no such folder": Case("embed t.csv --label kind -o no/out.csv", r"no/out.csv: there is no folder '.*/no'"),
     "folder is a file": Case("embed t.csv --label kind -o t.csv/out.csv", "t.csv/out.csv: there is no folder"),
     "unwritable": Case("embed t.csv --label kind -o /proc/out.csv", "/proc/out.csv"),
-    "unknown output": Case("embed t.csv --label kind -o out.xlsx", "out.xlsx: the suffix '.xlsx' tells no format", 2),
+    "unknown output": Case("embed t.csv --label kind -o out.dat", "out.dat: the suffix '.dat' tells no format", 2),
     "label in npy": Case("embed t.csv --label kind -o out.npy", "out.npy: npy holds numbers only, without 'kind'"),
     "path in npy": Case("path t.csv --label kind -o out.npy", "out.npy: npy holds numbers only, without 'status', 'grade'"),
     "model to standard output": Case("fit t.csv --label kind -o -", "a model is written to a file, not to standard output"),
@@ -247,7 +248,7 @@ MODELS = {
     "no model": Case("transform nowhere t.csv", "nowhere: No such file or directory"),
     "model is a folder": Case("transform folder.csv t.csv", "folder.csv: Is a directory"),
     "model is empty": Case("transform bad t.csv", "'bad' cannot be loaded: it is empty", 1, {"bad": ""}),
-    "model is a table": Case("transform t.csv t.csv", "'t.csv' cannot be loaded: it begins as no model does"),
+    "model is a table": Case("transform t.csv t.csv", "t.csv: a table by its suffix, .*; the order is MODEL INPUT"),
     "model is a pickle": Case(
         "transform bad t.csv",
         "'bad' cannot be loaded: it is a pickle. Unpickling runs whatever code",

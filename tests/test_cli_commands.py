@@ -1,6 +1,7 @@
 """Commands give what the same steps give in Python, whatever the files look like."""
 
 import csv
+import re
 import types
 from dataclasses import replace
 
@@ -162,6 +163,14 @@ class TestEmbed:
         outcome = cli("embed", wine, "--label", "class", "--standardize", "--quiet")
         assert outcome.err == ""
         assert len(outcome.table[1]) == 178
+
+    def test_progress(self, cli, wine, monkeypatch):
+        pytest.importorskip("sklearn.callback", exc_type=ImportError)
+        monkeypatch.setattr("elliptope.cli.console._NEW_LINE", 0.0)
+        outcome = cli("embed", wine, "--standardize", "--label", "class")
+        lines = [line for line in outcome.err.splitlines() if "digits" in line]
+        assert len(lines) > 10
+        assert all(re.fullmatch(r"[0-6]/6  digits  iteration \d+, products \d+, objective [\d.]+", line) for line in lines)
 
     def test_hints(self, cli, wine, tmp_path):
         assert "columns differ 2530-fold in spread; --standardize" in cli("embed", wine, "--label", "class").err

@@ -193,10 +193,12 @@ class TestFarAway:
         est = fit(MOONS, bandwidth=0.5)
         Y = MOONS[:5].copy()
         Y[[1, 3]] += 1e3
-        with pytest.warns(UserWarning, match=r"overflows: rows 1, 3\. Their direction is exact") as record:
+        with pytest.warns(UserWarning, match=r"overflows: rows 1, 3 \(counted from 0\)\. Their direction is") as record:
             Z = est.transform(Y)
         assert len(record) == 1
         assert row_error(Z[[0, 2, 4]], est.embedding_[[0, 2, 4]]) < 1e-6
+        with pytest.warns(UserWarning, match=r"overflows: row 1 \(counted from 0\)\."):
+            est.transform(Y[:2])
         with pytest.warns(UserWarning, match="rows 1, 3"):
             assert np.isfinite(est.learned_kernel(Y)).all()
         assert np.isfinite(est.score_samples(Y)).all()

@@ -177,6 +177,7 @@ class TestSummaries:
     def test_rows_go_into_a_table(self):
         result = fit_path(RANK_4, [4.0, 2.0])
         rows = result.to_rows()
+        assert {type(value) for row in rows for value in row.values()} == {str, int, float}
         buffer = io.StringIO()
         writer = csv.DictWriter(buffer, rows[0].keys())
         writer.writeheader()

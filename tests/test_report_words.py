@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common import WINE, fit
+from elliptope import _rounding
 from elliptope._records import PathRecord
 from elliptope.report.content import collect
 from elliptope.report.words import explain, headline, outward, round_up
@@ -45,11 +46,14 @@ def test_gaps_are_rounded_up_to_two_digits(gap):
         mantissa, power = plain.split("×10")
         shown = Decimal(mantissa).scaleb(int(power))
     assert Decimal(gap) <= shown <= Decimal(gap) * Decimal("1.1")
+    assert Decimal(_rounding.round_up(gap)) == shown  # so does the command line
 
 
 def test_unbounded_and_closed_gaps():
     assert round_up(math.inf) == "∞"
     assert round_up(0.0) == "0"
+    assert float(_rounding.round_up(math.inf)) == math.inf
+    assert float(_rounding.round_up(0.0)) == 0
     assert outward(3.0, math.inf) == ("3.00000", "∞")
     assert outward(0.0, 0.0) == ("0.00000", "0.00000")
 

@@ -286,6 +286,14 @@ class TestEndings:
         np.testing.assert_array_equal(unhindered.factor, free.factor)
         assert unhindered.certificate == free.certificate
 
+    def test_progress_shows_no_bound_that_says_nothing(self):
+        shown = []
+        solution = solve(indefinite(30), rng=0, callback=lambda progress: shown.append(str(progress)))
+        assert solution.n_iter > 10
+        assert any("bound ≈" in line for line in shown)
+        assert not any("inf" in line or "gap 0" in line for line in shown)
+        assert "bound ≤" in str(solution.history[-1])
+
     def test_callback_stops(self):
         seen = []
 

@@ -12,6 +12,9 @@ from ._arrays import as_numpy
 
 Array = np.ndarray
 
+# Rows that a message names.
+_NAMED = 10
+
 
 def check_choice(name: str, value: Any, allowed: tuple) -> None:
     if not any(value is a or (isinstance(a, str) and isinstance(value, str) and value == a) for a in allowed):
@@ -71,6 +74,14 @@ def check_factor(name: str, value: Any, n: int) -> Array:
         row, column = np.argwhere(~np.isfinite(H))[0]
         raise ValueError(f"`{name}` must be finite, got {float(H[row, column])!r} at row {row}.")
     return H
+
+
+def name_rows(rows: Array) -> str:
+    """Some row numbers in words, the first few of them if there are many."""
+    if len(rows) == 1:
+        return f"row {int(rows[0])} (counted from 0)"
+    more = f", … ({len(rows)} in all, counted from 0)" if len(rows) > _NAMED else " (counted from 0)"
+    return f"rows {', '.join(str(int(i)) for i in rows[:_NAMED])}{more}"
 
 
 def check_extent(X: Array) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import orthogonal_procrustes
 
+from ._rounding import round_up
 from .kernels import Array
 from .sdp import Certificate
 
@@ -47,8 +48,8 @@ class PathRecord:
     def __str__(self) -> str:
         c = self.certificate
         return (
-            f"σ = {self.bandwidth:.6g}  {self.status}  gap {c.relative_gap:.1e} ({c.grade})  rank {len(self.eigenvalues)}  "
-            f"products {self.n_products}  {self.seconds:.2f} s"
+            f"σ = {self.bandwidth:.6g}  {self.status}  gap {round_up(c.relative_gap)} ({c.grade})  "
+            f"rank {len(self.eigenvalues)}  products {self.n_products}  {self.seconds:.2f} s"
         )
 
     def __repr__(self) -> str:
@@ -116,12 +117,12 @@ class BandwidthPath:
         """A flat dictionary per record, for ``csv.DictWriter`` or ``pandas.DataFrame``; lambda_1, … are the ``spectra``."""
         return [
             {
-                "bandwidth": record.bandwidth,
+                "bandwidth": float(record.bandwidth),
                 "status": record.status,
                 "grade": record.certificate.grade,
-                "objective": record.certificate.objective,
-                "upper_bound": record.certificate.upper_bound,
-                "relative_gap": record.certificate.relative_gap,
+                "objective": float(record.certificate.objective),
+                "upper_bound": float(record.certificate.upper_bound),
+                "relative_gap": float(record.certificate.relative_gap),
                 "rank": len(record.eigenvalues),
                 "n_iter": record.n_iter,
                 "n_products": record.n_products,

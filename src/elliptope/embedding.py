@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ._base import KernelEmbedding, Posed
 from ._certified import CertifiedEmbedding, eigenvectors
-from ._checks import check_choice, check_factor, check_integer
+from ._checks import check_choice, check_factor, check_integer, name_rows
 from ._progress import with_callbacks
 from .diagonals import resolve_diagonal
 from .kernels import Array, Kernel
@@ -262,19 +262,21 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
             )
 
     def _advice(self, solution: Solution, J: KernelOperator, d: Array, constant: bool) -> str:
-        remedy = ""
+        ended = f"SDPEmbedding ended with status {self.status_!r}: "
         knob = "`bandwidth`" if neighbor_rule(self.kernel) is None else "`n_neighbors`"
         if constant:
-            remedy = (
-                f" The kernel is so close to constant that rounding shows: decrease {knob}, or check that the points differ."
+            return (
+                f"{ended}the kernel is so close to constant that rounding shows: decrease {knob}, or check that the points "
+                f"differ."
             )
-        elif not d.all():
-            rows = self._support[d == 0][:5].tolist()
-            remedy = f" The diagonal vanishes to rounding at rows {rows}, which outweigh all others."
+        remedy = ""
+        if not d.all():
+            rows = name_rows(self._support[d == 0])
+            remedy = f" The diagonal vanishes to rounding at {rows}, which outweigh all others."
             if (J.contrast() < 0).any():  # not with a psd kernel
-                remedy = f" So many points see those in rows {rows} that d(x) is not positive there: they are at the origin."
+                remedy = f" So many points see those in {rows} that d(x) is not positive there: they are at the origin."
         elif (J.m <= (1 + _IDENTITY_KERNEL) * J.w * J.kernel_diagonal()).all():
             remedy = f" No point has a neighbour within the bandwidth (K is the identity to rounding): increase {knob}."
         elif self.status_ == "degenerate":
             remedy = f" Other embeddings are as good; a larger {knob} usually makes the optimum unique."
-        return f"SDPEmbedding ended with status {self.status_!r}: {solution.message}.{remedy}"
+        return f"{ended}{solution.message}.{remedy}"

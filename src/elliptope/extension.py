@@ -22,6 +22,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logsumexp
 
+from ._checks import name_rows
 from .kernels import Array, Kernel
 from .neighbors import GraphKernel, SparseKernel
 
@@ -96,7 +97,7 @@ class Extension:
             if len(lost):
                 raise ValueError(
                     f"`X` has rows at which the kernel vanishes for every training point, so that they have no extension: "
-                    f"rows {_some(lost + part.start + first)}."
+                    f"{name_rows(lost + part.start + first)}."
                 )
             mean = P @ values
             mean /= total[:, None]
@@ -169,7 +170,7 @@ class Extension:
         if capped:
             rows = np.concatenate(capped)
             warnings.warn(
-                f"`X` has rows so far from the training points that their radius √d(x) overflows: rows {_some(rows)}. Their "
+                f"`X` has rows so far from the training points that their radius √d(x) overflows: {name_rows(rows)}. Their "
                 f"direction is exact; their radius is capped at {math.exp(_MAX_LOG_RADIUS):.3g}.",
                 stacklevel=3,
             )
@@ -197,8 +198,3 @@ class LinearExtension:
         for part in row_blocks(len(X), rows_per_block(*self.X.shape)):
             out[part] = logsumexp(self.kernel.log_block(X[part], self.X), b=self.w, axis=1)
         return out
-
-
-def _some(rows: Array) -> str:
-    shown = ", ".join(str(int(i)) for i in rows[:10])
-    return shown if len(rows) <= 10 else f"{shown}, … ({len(rows)} in all)"

@@ -94,7 +94,9 @@ class _FitWatcher:
         if progress is not None and time.monotonic() - self.last >= self.interval:
             self.last, self.shown = time.monotonic(), True
             digits = -math.log10(progress.defect) if progress.defect > 0 else self.digits
-            self.bar.update(min(max(int(digits), 0), self.digits), f"digits  {progress}")
+            # No bound: before the end there are but estimates of it, which come and go.
+            text = f"iteration {progress.iteration}, products {progress.n_products}, objective {progress.objective:.10g}"
+            self.bar.update(min(max(int(digits), 0), self.digits), f"digits  {text}")
         return False
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .errors import CommandError
+from .errors import CommandError, counted
 from .selection import Roles, Selection, resolve
 from .streams import open_input, source_name
 from .tables import Array, Form, Reader, format_of, open_reader
@@ -37,6 +37,8 @@ class Data:
         What the features are called in messages and on the command line.
     label, id : Column or None
     weight : (n,) array or None
+    no_header : bool
+        Whether line 1 was taken for data without anybody saying so.
     """
 
     source: str
@@ -46,6 +48,13 @@ class Data:
     label: Column | None
     id: Column | None
     weight: Array | None
+    no_header: bool = False
+
+    def describe(self) -> str:
+        """In a few words, for people."""
+        n, p = self.X.shape
+        header = "; line 1 is data (--header if it names the columns)" if self.no_header else ""
+        return f"{self.source}: {counted(n, 'row')}, {counted(p, 'feature')}{header}"
 
     @property
     def kept(self) -> dict[str, Array]:
@@ -60,10 +69,11 @@ def read_data(path: str, form: Form, selection: Selection, wanted: Sequence[str]
     with open_input(path) as stream:
         reader = open_reader(stream, source, format, form)
         roles = resolve(selection, reader, wanted)
-        return _read(reader, roles)
+        reader.has_label = roles.label is not None
+        return _read(reader, roles, form.header is None and reader.header is False)
 
 
-def _read(reader: Reader, roles: Roles) -> Data:
+def _read(reader: Reader, roles: Roles, no_header: bool) -> Data:
     numbers = [*roles.features, *([] if roles.weight is None else [roles.weight])]
     others = [j for j in (roles.id, roles.label) if j is not None]
     X, kept = reader.read(numbers, others)
@@ -80,6 +90,7 @@ def _read(reader: Reader, roles: Roles) -> Data:
         label=None if roles.label is None else Column(reader.names[roles.label] or "label", columns[roles.label]),
         id=None if roles.id is None else Column(reader.names[roles.id] or "id", columns[roles.id]),
         weight=weight,
+        no_header=no_header,
     )
 
 

@@ -23,6 +23,10 @@ def listing(names: Sequence[str]) -> str:
     return ", ".join(map(shown, names[:_LISTED])) + more
 
 
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 class ExitCode(IntEnum):
     """What the process returns."""
 

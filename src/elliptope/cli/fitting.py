@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from .._rounding import round_up
 from ..planner import InsufficientMemoryError
 from .console import Console
 from .data import Data, read_data
-from .errors import CommandError, ExitCode, listing
+from .errors import CommandError, ExitCode, counted, listing
 from .models import Model, Standardizer
 from .options import estimator_of, form_of, selection_of
 from .tables import Array
@@ -21,10 +22,9 @@ _UNLIKE = 30.0
 
 def read_training_data(args: argparse.Namespace, console: Console) -> Data:
     data = read_data(args.input, form_of(args), selection_of(args))
-    n, p = data.X.shape
-    if n < 2:
-        raise CommandError(f"{data.source}: {n} row; an embedding takes 2 or more")
-    console.note(f"{data.source}: {n} rows, {p} feature{'' if p == 1 else 's'}")
+    if len(data.X) < 2:
+        raise CommandError(f"{data.source}: 1 row; an embedding takes 2 or more")
+    console.note(data.describe())
     return data
 
 
@@ -100,12 +100,15 @@ def exit_code(est: Any) -> ExitCode:
 def sentence(est: Any) -> str:
     """How a fit went, for people."""
     n, k = est.embedding_.shape
-    scale = getattr(est, "bandwidth_", None) or getattr(est, "length_scale_", None)
-    text = f"{n} rows in {k} column{'' if k == 1 else 's'}, bandwidth {scale:.6g}"
+    text = f"{counted(n, 'row')} in {counted(k, 'column')}"
+    for name in ("bandwidth", "length_scale"):
+        value = getattr(est, f"{name}_", None)
+        if value is not None:
+            text += f", {name.replace('_', ' ')} {value:.6g}"
     if not hasattr(est, "certificate_"):
         return f"{type(est).__name__}: {text}"
     certificate = est.certificate_
-    return f"{est.status_}: {text}; {certificate.grade}, relative gap {certificate.relative_gap:.1e} (tol {est.tol:g})"
+    return f"{est.status_}: {text}; {certificate.grade}, relative gap {round_up(certificate.relative_gap)} (tol {est.tol:g})"
 
 
 def facts(model: Model) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from .._base import Embedding
 from .data import Column, Data
 from .errors import CommandError, listing
 from .streams import STANDARD, check_output, exists
-from .tables import Array
+from .tables import Array, has_table_suffix
 
 _KEY = "table"
 
@@ -96,9 +96,14 @@ def check_model_output(path: str | None, force: bool) -> None:
     check_output(path, force)
 
 
-def load_model(path: str) -> Model:
-    """The model in a file, its metadata checked."""
-    est = persistence.load(path)
+def load_model(path: str, hint: str = "") -> Model:
+    """The model in a file, its metadata checked. ``hint`` is for somebody who gives a table instead."""
+    try:
+        est = persistence.load(path)
+    except persistence.ModelFileError:
+        if has_table_suffix(path):
+            raise CommandError(f"{path}: a table by its suffix, not a model (`elliptope fit -o` writes one){hint}") from None
+        raise
     metadata = persistence.read_header(path)["metadata"]
     table = metadata.get(_KEY) if isinstance(metadata, dict) else None
     if table is None:  # saved from Python

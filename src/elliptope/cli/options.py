@@ -86,6 +86,15 @@ def columns(text: str) -> list[str]:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+class Once(argparse.Action):
+    """An option that a second value would silently replace."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None) -> None:
+        if getattr(namespace, self.dest) is not None:
+            raise argparse.ArgumentError(self, "takes one column, and was given twice")
+        setattr(namespace, self.dest, values)
+
+
 def add_common(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("messages")
     group.add_argument("-q", "--quiet", action="store_true", help="no progress and no notes; warnings and errors remain")
@@ -113,10 +122,10 @@ def add_table(parser: argparse.ArgumentParser, *, weight: bool = True) -> None:
     group = parser.add_argument_group("reading the table", "Columns go by name, or by position counted from 1.")
     group.add_argument("--columns", type=columns, metavar="LIST", help="features, as in a,b,3-7 (default: all)")
     group.add_argument("--drop", type=columns, metavar="LIST", default=[], help="columns to leave out")
-    group.add_argument("--label", metavar="COLUMN", help="kept in the output, used for colours, not a feature")
-    group.add_argument("--id", metavar="COLUMN", help="names of rows, kept in the output, not a feature")
+    group.add_argument("--label", action=Once, metavar="COLUMN", help="kept in the output, used for colours, not a feature")
+    group.add_argument("--id", action=Once, metavar="COLUMN", help="names of rows, kept in the output, not a feature")
     if weight:
-        group.add_argument("--weight", metavar="COLUMN", help="weights of rows: 2 is a row given twice")
+        group.add_argument("--weight", action=Once, metavar="COLUMN", help="weights of rows: 2 is a row given twice")
     group.add_argument("--format", choices=FORMATS, help="of the input (default: by its suffix, csv for -)")
     group.add_argument(
         "--header", action=argparse.BooleanOptionalAction, help="line 1 names the columns (default: found out)"

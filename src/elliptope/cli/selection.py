@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,6 +52,11 @@ def resolve(selection: Selection, reader: Reader, wanted: Sequence[str] | None =
         role: None if item is None else _find_one(item, reader, f"--{role}")
         for role, item in (("label", selection.label), ("id", selection.id), ("weight", selection.weight))
     }
+    taken = [(role, j) for role, j in single.items() if j is not None]
+    for k, (role, j) in enumerate(taken):
+        for other, i in taken[:k]:
+            if i == j:
+                raise CommandError(f"{reader.source}: --{other} and --{role} both take {reader.column(j)}")
     dropped = {j for item in selection.drop for j in _find(item, reader, "--drop")}
     if selection.columns is not None:
         chosen = [j for item in selection.columns for j in _find(item, reader, "--columns")]
@@ -83,7 +89,7 @@ def _find(item: str, reader: Reader, option: str) -> list[int]:
     elif found := _RANGE.fullmatch(item):
         low, high = int(found[1]), int(found[2])
     else:
-        raise CommandError(f"{reader.source}: {option}: there is no column {shown(item)}; {_describe(reader)}")
+        raise CommandError(f"{reader.source}: {option}: there is no column {shown(item)}; {_describe(reader, item)}")
     if not 1 <= low <= high <= width:
         raise CommandError(f"{reader.source}: {option} {item}: columns are counted from 1 to {width}")
     return list(range(low - 1, high))
@@ -111,9 +117,10 @@ def _check_names(reader: Reader, used: list[int], features: list[int]) -> None:
     for j in used:
         name = reader.names[j]
         if name == "" and j in features:
+            last = j == len(reader.names) - 1
+            why = "do lines end with a delimiter?" if last else "row numbers, written by another program?"
             raise CommandError(
-                f"{reader.source}: column {j + 1} has no name (row numbers, written by another program?); "
-                f"use --id {j + 1} or --drop {j + 1}, or name it"
+                f"{reader.source}: column {j + 1} has no name ({why}); use --id {j + 1} or --drop {j + 1}, or name it"
             )
         if name and name in seen:
             raise CommandError(
@@ -124,6 +131,9 @@ def _check_names(reader: Reader, used: list[int], features: list[int]) -> None:
             seen[name] = j
 
 
-def _describe(reader: Reader) -> str:
+def _describe(reader: Reader, sought: str = "") -> str:
     names = [name for name in reader.names if name]
-    return f"its columns are {listing(names)}" if names else f"it has {len(reader.names)} columns without names"
+    close = difflib.get_close_matches(sought, names, n=1)
+    text = f"is it {shown(close[0])}? " if close else ""
+    text += f"its columns are {listing(names)}" if names else f"it has {len(reader.names)} columns without names"
+    return f"{text}; not read, for they hold Python objects: {listing(reader.unread)}" if reader.unread else text

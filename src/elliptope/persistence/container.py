@@ -134,7 +134,7 @@ def _verify(file: BinaryIO) -> int:
     if not start:
         raise ModelFileError("it is empty")
     if start[:4] != _LOCAL_FILE[: len(start)] or start[_NAME_AT:] != HEADER.encode()[: max(len(start) - _NAME_AT, 0)]:
-        kind = next((text for magic, text in _OTHERS.items() if start.startswith(magic)), "it begins as no model does")
+        kind = next((text for magic, text in _OTHERS.items() if start.startswith(magic)), "it is no model file")
         raise ModelFileError(kind)
     tail = len(_SEAL) + _DIGEST
     file.seek(max(size - tail, 0))

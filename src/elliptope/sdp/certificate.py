@@ -15,6 +15,7 @@ import math
 from dataclasses import dataclass
 
 from .._arrays import absolute_total, largest, namespace, smallest, total
+from .._rounding import round_up
 from ..operators.factorization import UNIT
 from ..operators.metric import DiagonalMetric, Metric
 from .problem import Iterate
@@ -102,7 +103,7 @@ class Certificate:
             exact = f"; exact problem: {low:.10g} ≤ optimum ≤ {high:.10g}"
         return (
             f"Certificate({grade}: {self.objective:.10g} ≤ optimum ≤ {self.upper_bound:.10g}, "
-            f"relative_gap={self.relative_gap:.2e}, stationarity={self.stationarity:.1e}{exact})"
+            f"relative_gap={round_up(self.relative_gap, 3)}, stationarity={self.stationarity:.1e}{exact})"
         )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._arrays import hstack, largest, like
 from .._checks import check_choice, check_factor, check_integer, check_positive
+from .._rounding import round_up
 from ..operators import as_operator
 from ..operators.base import Array
 from .ascent import METHODS, Method
@@ -65,10 +66,12 @@ class Progress:
     certified: bool
 
     def __str__(self) -> str:
-        relation = "≤" if self.certified else "≈"
+        bound = ""
+        if self.certified or self.objective < self.bound < math.inf:  # an estimate that says nothing is not shown
+            bound = f"bound {'≤' if self.certified else '≈'} {self.bound:.10g}  gap {round_up(self.relative_gap)}  "
         return (
-            f"iteration {self.iteration:5d}  products {self.n_products:6d}  objective {self.objective:.10g}  "
-            f"bound {relation} {self.bound:.10g}  gap {self.relative_gap:.1e}  defect {self.defect:.1e}  rank {self.rank}"
+            f"iteration {self.iteration:5d}  products {self.n_products:6d}  objective {self.objective:.10g}  {bound}"
+            f"defect {self.defect:.1e}  rank {self.rank}"
         )
 
 

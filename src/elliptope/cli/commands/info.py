@@ -33,11 +33,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, console: Console) -> int:
     if args.model is None:
         about = installation()
-        console.result(about, "\n".join(f"{name:14}{value}" for name, value in _lines(about)))
+        console.result(about, "\n".join(_table(about)))
         return ExitCode.OK
     model = load_model(args.model)
     about = {"model": args.model, **facts(model), "versions": read_header(args.model)["versions"]}
-    console.result(about, "\n".join([sentence(model.est), *(f"  {name:16}{value}" for name, value in _lines(about))]))
+    console.result(about, "\n".join([sentence(model.est), *(f"  {line}" for line in _table(about))]))
     return ExitCode.OK
 
 
@@ -60,14 +60,15 @@ def _version(library: str) -> str | None:
         return None
 
 
-def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
+def _table(about: dict[str, Any]) -> list[str]:
     """Entries that there are, in one line each."""
-    lines = []
+    lines = {}
     for name, value in about.items():
         if isinstance(value, dict):
             value = ", ".join(f"{key}={entry}" for key, entry in value.items())
         elif hasattr(value, "tolist") or isinstance(value, list):
             value = ", ".join(f"{entry:.6g}" if isinstance(entry, float) else str(entry) for entry in value)
         if value is not None:
-            lines.append((name, str(value)))
-    return lines
+            lines[name] = value
+    width = max(map(len, lines)) + 2
+    return [f"{name:{width}}{value}" for name, value in lines.items()]

@@ -29,11 +29,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> int:
     target = Target.of(args, console)
-    model = load_model(args.model)
+    model = load_model(args.model, "; the order is MODEL INPUT")
     data = read_data(args.input, form_of(args), selection_of(args), model.names)
     model.check_columns(data)
     target.check_columns(data.kept)
-    console.note(f"{data.source}: {len(data.X)} rows")
+    console.note(data.describe())
     with warnings.catch_warnings():
         # Columns have been matched here; scikit-learn cannot see that in an array.
         warnings.filterwarnings("ignore", "X does not have valid feature names")

@@ -31,6 +31,7 @@ __all__ = [
 
 FORMATS = ("csv", "tsv", "parquet", "npy", "npz")
 _SUFFIXES = {**{f".{name}": name for name in FORMATS}, ".tab": "tsv", ".pq": "parquet"}
+_SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
@@ -53,7 +54,11 @@ def format_of(path: str, given: str | None, option: str = "--format") -> str:
     if is_stream(path):
         return "csv"
     suffix = Path(path).suffix.lower()
+    if suffix in _SPREADSHEETS:
+        raise UsageError(f"{path}: a spreadsheet is neither read nor written; save it as CSV, and name that")
     if suffix not in _SUFFIXES:
+        if Path(path).is_dir():
+            raise CommandError(f"{path}: a folder; name a file")
         known = ", ".join(_SUFFIXES)
         raise UsageError(f"{path}: the suffix {suffix!r} tells no format (known: {known}); use {option}")
     return _SUFFIXES[suffix]

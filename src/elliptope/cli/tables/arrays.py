@@ -60,19 +60,35 @@ def read_npz(stream: BinaryIO, source: str, block: str | None = None) -> ArrayRe
     archive = _load(stream, source, "npz")
     if not isinstance(archive, NpzFile):
         raise TableError(source, "a single array, not an archive (--format npy)")
-    try:
-        arrays = {name: archive[name] for name in archive.files}
-    except _DAMAGED as error:
-        raise _damaged(source, "npz", error) from None
+    arrays, objects = _unpack(archive, source)
+    if objects and (block in objects or not arrays):
+        names = listing([block] if block in objects else objects)
+        raise TableError(source, f"Python objects in {names}, which are not loaded: they could run code")
     block = _choose_block(arrays, source, block)
     vectors = {name: array for name, array in arrays.items() if array.ndim == 1}
     if block is None:
-        return _vectors_only(vectors, source)
-    X = arrays[block]
-    _check_block(X, source, f"the array {block!r}")
-    others = {name: vector for name, vector in vectors.items() if len(vector) == len(X)}
-    width = X.shape[1]
-    return ArrayReader(source, [*X.T, *others.values()], [*[None] * width, *others], list(range(width)))
+        reader = _vectors_only(vectors, source)
+    else:
+        X = arrays[block]
+        _check_block(X, source, f"the array {block!r}")
+        others = {name: vector for name, vector in vectors.items() if len(vector) == len(X)}
+        width = X.shape[1]
+        reader = ArrayReader(source, [*X.T, *others.values()], [*[None] * width, *others], list(range(width)))
+    reader.unread = objects
+    return reader
+
+
+def _unpack(archive: NpzFile, source: str) -> tuple[dict[str, Array], list[str]]:
+    """The arrays, and the names of those that hold Python objects, which nobody may want."""
+    arrays, objects = {}, []
+    for name in archive.files:
+        try:
+            arrays[name] = archive[name]
+        except _DAMAGED as error:
+            if not _is_pickled(error):
+                raise _damaged(source, "npz", error) from None
+            objects.append(name)
+    return arrays, objects
 
 
 def _load(stream: BinaryIO, source: str, kind: str) -> Array | NpzFile:
@@ -83,8 +99,12 @@ def _load(stream: BinaryIO, source: str, kind: str) -> Array | NpzFile:
         raise _damaged(source, kind, error) from None
 
 
+def _is_pickled(error: Exception) -> bool:
+    return "allow_pickle" in str(error) or "pickled" in str(error)
+
+
 def _damaged(source: str, kind: str, error: Exception) -> TableError:
-    if "allow_pickle" in str(error) or "pickled" in str(error):
+    if _is_pickled(error):
         return TableError(source, f"not {kind.upper()} data, or Python objects, which are not loaded: they could run code")
     return TableError(source, f"not {kind.upper()} data, or damaged ({error})")
 

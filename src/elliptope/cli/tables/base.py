@@ -30,10 +30,19 @@ class Reader(ABC):
         One per column; None for a column that cannot have a name, ``""`` for one that lacks it.
     default : list of int
         The columns that are features when nothing else is said.
+    header : bool or None
+        Whether names were found in the first line; None for formats that have no such line.
+    has_label : bool
+        Whether a column has been chosen as the label.
+    unread : list of str
+        What else there is in the file, and cannot be read.
     """
 
     source: str
     names: list[str | None]
+    header: bool | None = None
+    has_label: bool = False
+    unread: Sequence[str] = ()
 
     @property
     def default(self) -> list[int]:
@@ -70,7 +79,7 @@ class Reader(ABC):
             problem = "a value is missing (NaN)" if np.isnan(X[i, j]) else f"{X[i, j]} is not a finite number"
             count = int(bad.any(axis=1).sum())
             more = f"; {count} rows have such values" if count > 1 else ""
-            raise self.error(f"{problem}{more}", i, columns[j])
+            raise self.error(f"{problem}{more}; {self.cure(columns[j])}", i, columns[j])
 
     def not_numbers(self, j: int, kind: str) -> TableError:
         return self.error(f"{kind} where numbers are expected; {self.remedy(j)}", j=j)
@@ -78,4 +87,9 @@ class Reader(ABC):
     def remedy(self, j: int) -> str:
         """What to do about a column that holds no numbers."""
         name = self.handle(j)
-        return f"leave the column out with --drop {name}, or keep it with --label {name}"
+        keep = "" if self.has_label else f", or keep it with --label {name}"
+        return f"leave the column out with --drop {name}{keep}"
+
+    def cure(self, j: int) -> str:
+        """What to do about values that a column lacks."""
+        return f"fill it in, take such rows out of the table, or leave the column out with --drop {self.handle(j)}"

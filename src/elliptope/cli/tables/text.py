@@ -1,6 +1,7 @@
 """CSV and TSV: rows are converted as they come, so that only numbers are kept in memory.
 
-Errors name the line of the file. Everything that looks like a number to Python is one, except digits grouped by underscores.
+Errors name the line of the file. Everything that looks like a number to Python is one, except digits grouped by underscores;
+true and false are 1 and 0, as they are in Parquet.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import itertools
 import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +25,11 @@ _LONGEST_LINE = 2**26
 # Delimiters that are suggested when the one in use splits nothing.
 _DELIMITERS = (",", ";", "\t", "|", " ")
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-", "."}
+_TRUTH = {"true": 1.0, "false": 0.0}
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?\s*")
+_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*")
+# The first line by which a file tells spreadsheets its delimiter.
+_SEPARATOR = re.compile(r"\"?sep=(.)\"?\s*", flags=re.IGNORECASE)
 # The csv module puts quotes around characters that end a line, of those it is told; files get the shorter end.
 _LINE_END = "\r\n"
 # What `errors="surrogateescape"` makes of bytes that cannot be decoded.
@@ -52,6 +58,8 @@ class TextReader(Reader):
             raise TableError(source, "the file is empty")
         second = next(self._rows, None)
         cells = first[1]
+        if cells[0].lstrip().startswith("#") and (second is None or len(second[1]) != len(cells)):
+            raise TableError(source, "a comment, which tables do not have here: remove it", f"line {first[0]}")
         if dialect.guess and len(cells) == 1:
             self._doubt_delimiter(cells[0])
         found = looks_like_header(cells, second and second[1], self._number)
@@ -73,9 +81,10 @@ class TextReader(Reader):
             if comma:
                 cells = [self._with_point(cell) for cell in cells]
             try:
-                values.extend(map(float, cells))
+                numeric = list(map(float, cells))
             except ValueError:
-                self._blame(row, numbers)
+                numeric = self._slowly(row, numbers)
+            values.extend(numeric)
             if "_" in "".join(cells):  # Python reads 1_000 as a number; in a table it is a name
                 self._blame(row, numbers)
             for text, j in zip(texts, others, strict=True):
@@ -92,9 +101,18 @@ class TextReader(Reader):
 
     def _parse(self, stream: BinaryIO) -> Iterator[tuple[int, list[str]]]:
         """Rows that are not empty, each with the line at which it begins."""
-        reader = csv.reader(self._decode(stream), delimiter=self.dialect.delimiter, skipinitialspace=True, strict=True)
+        lines, delimiter, skipped = self._decode(stream), self.dialect.delimiter, 0
+        first = next(lines, "")
+        if found := _SEPARATOR.fullmatch(first):
+            skipped = 1
+            if self.dialect.guess:
+                delimiter = found[1]
+                self.dialect = self.dialect._replace(delimiter=delimiter)
+        else:
+            lines = itertools.chain([first], lines)
+        reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
         while True:
-            line = reader.line_num + 1
+            line = skipped + reader.line_num + 1
             try:
                 row = next(reader)
             except StopIteration:
@@ -150,9 +168,17 @@ class TextReader(Reader):
     def _ragged(self, line: int, row: list[str]) -> TableError:
         source = "the header has" if self.header else "row 1 has"
         problem = f"{_count(len(row))} where {source} {len(self.names)}"
-        if len(row) > len(self.names) and self.dialect.delimiter == ",":
+        if len(row) == len(self.names) + 1 and not row[-1].strip():
+            problem += f" (the line ends with {self.dialect.delimiter!r}: remove that, or name one more column)"
+        elif len(row) > len(self.names) and self.dialect.delimiter == ",":
             problem += " (a cell with a comma, decimal or other, needs quotes)"
         return TableError(self.source, problem, f"row {len(self._lines)} (line {line})")
+
+    def _slowly(self, row: list[str], numbers: Sequence[int]) -> list[float]:
+        """The current row, in which not all is a number to Python: truth values are, here."""
+        self._blame(row, numbers)
+        cells = [self._with_point(row[j]) for j in numbers]
+        return [_TRUTH[cell.strip().lower()] if _is_truth(cell) else float(cell) for cell in cells]
 
     def _blame(self, row: list[str], numbers: Sequence[int]) -> None:
         """Raise for the first cell of the current row that is not a number."""
@@ -163,19 +189,25 @@ class TextReader(Reader):
 
     def _explain(self, cell: str, i: int, j: int) -> str:
         if cell.strip().lower() in _MISSING:
-            return f"a value is missing ({shown(cell)})" if cell.strip() else "the cell is empty"
+            problem = f"a value is missing ({shown(cell)})" if cell.strip() else "the cell is empty"
+            last = i == 0 and j == len(self.names) - 1 and not cell.strip()
+            return f"{problem}; {'do lines end with a delimiter? if not, ' if last else ''}{self.cure(j)}"
         problem = f"{shown(cell)} is not a number"
-        if _DECIMAL_COMMA.fullmatch(cell) and self.dialect.decimal == ".":
+        decimal = self.dialect.decimal == "." and _DECIMAL_COMMA.fullmatch(cell)
+        if self.dialect.decimal == "." and _THOUSANDS.fullmatch(cell):
+            other = "; if it is a decimal comma, use --decimal ," if decimal and self.dialect.delimiter != "," else ""
+            return f"{problem}; if the comma separates thousands, remove it{other}"
+        if decimal:
             return f"{problem}; if that is a decimal comma, use --decimal ,"
         if self.dialect.decimal != "." and is_number(cell):
             return f"{problem} with --decimal {self.dialect.decimal}"
-        other = next((d for d in ";\t|" if d in cell), None)
-        if other is not None:
-            return f"{problem}; is the delimiter {other!r}? (--delimiter)"
+        delimiter = next((d for d in ";\t|" if d in cell), None)
+        if delimiter is not None:
+            return f"{problem}; is the delimiter {delimiter!r}? (--delimiter)"
         return f"{problem}; {self.remedy(j)}" if i == 0 else problem
 
     def _number(self, cell: str) -> bool:
-        return is_number(self._with_point(cell))
+        return _is_truth(cell) or is_number(self._with_point(cell))
 
     def _with_point(self, cell: str) -> str:
         """The cell with the decimal point that Python wants; a cell that already has one is left to be refused."""
@@ -185,6 +217,10 @@ class TextReader(Reader):
 
 def _count(cells: int) -> str:
     return f"{cells} cell{'' if cells == 1 else 's'}"
+
+
+def _is_truth(cell: str) -> bool:
+    return cell.strip().lower() in _TRUTH
 
 
 def is_number(cell: str) -> bool:

@@ -1,0 +1,166 @@
+"""Mistakes that people make with tables: they are told what to do about it, and what was understood."""
+
+import io
+
+import numpy as np
+import pytest
+
+from commandline import Runner, write_csv
+from elliptope import SDPEmbedding
+from elliptope.persistence import save
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((30, 3)).round(3)
+ROWS = X.tolist()
+
+
+@pytest.fixture
+def cli(monkeypatch, capsysbinary):
+    return Runner(monkeypatch, capsysbinary)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def lines(rows, delimiter=","):
+    return "".join(delimiter.join(map(str, row)) + "\n" for row in rows)
+
+
+GOOD = lines([["a", "b", "c"], *ROWS])
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        (GOOD + '"1,000",2,3\n', "", "'1,000' is not a number; if the comma separates thousands, remove it"),
+        (GOOD + '"1,234,567.5",2,3\n', "", "'1,234,567.5' is not a number; if the comma separates thousands, remove it"),
+        (
+            GOOD.replace(",", ";") + "1,000;2;3\n",
+            "--delimiter ;",
+            "if the comma separates thousands, remove it; if it is a decimal comma, use --decimal ,",
+        ),
+        (GOOD + '"1,5",2,3\n', "", "'1,5' is not a number; if that is a decimal comma, use --decimal ,"),
+        ("# made by hand\n" + GOOD, "", "t.csv: line 1: a comment, which tables do not have here: remove it"),
+        ("a,b,c\n1,2,3,\n", "", "4 cells where the header has 3 (the line ends with ',': remove that,"),
+        ("a,b,\n1,2,\n3,4,\n", "", "t.csv: column 3 has no name (do lines end with a delimiter?); use --id 3 or --drop 3"),
+        ("1,2,\n3,4,\n", "", "column 3: the cell is empty; do lines end with a delimiter? if not, fill it in"),
+        (GOOD + "1,,3\n", "", "column 2 ('b'): the cell is empty; fill it in, take such rows out of the table, or"),
+        (GOOD + "1,nan,3\n", "", "a value is missing (NaN); fill it in, take such rows out of the table, or leave the"),
+        (GOOD.replace("b", "weight", 1), "--drop wieght", "there is no column 'wieght'; is it 'weight'? its columns are"),
+        ("a,b,c\nu,v,1\nw,x,2\n", "--label a", "'v' is not a number; leave the column out with --drop b\n"),
+        ("a,b,c\nu,v,1\nw,x,2\n", "", "leave the column out with --drop a, or keep it with --label a"),
+        (GOOD, "--label a --id a", "t.csv: --label and --id both take column 1 ('a')"),
+        (GOOD, "--label a --label b", "argument --label: takes one column, and was given twice"),
+    ],
+)
+def test_what_to_do(cli, folder, content, options, message):
+    (folder / "t.csv").write_text(content)
+    outcome = cli("embed", "t.csv", *options.split())
+    assert outcome.code in (1, 2)
+    assert message in outcome.err
+    assert ("thousands" in message) == ("thousands" in outcome.err)
+
+
+def test_one_thousand_is_not_taken_for_one(cli, folder):
+    (folder / "t.csv").write_text(GOOD + '"1,000",2,3\n')
+    assert "--decimal" not in cli("embed", "t.csv").err
+
+
+@pytest.mark.parametrize("first", ["sep=;\n", "SEP=;\r\n", '"sep=;"\n'])
+def test_the_line_for_spreadsheets(cli, folder, first):
+    (folder / "t.csv").write_text(GOOD)
+    (folder / "s.csv").write_text(first + GOOD.replace(",", ";"), newline="")
+    expected = cli("embed", "t.csv")
+    for options in ([], ["--delimiter", ";"]):
+        outcome = cli("embed", "s.csv", *options)
+        assert outcome.code == 0
+        assert outcome.out == expected.out
+    (folder / "s.csv").write_text(first + GOOD.replace(",", ";") + "1;x;3\n", newline="")
+    assert "row 31 (line 33), column 2 ('b'): 'x' is not a number" in cli("embed", "s.csv").err
+
+
+def test_truth_values_are_numbers(cli, folder):
+    flags = [bool(i % 3) for i in range(30)]
+    write_csv(folder / "n.csv", [["a", "b", "flag"], *([a, b, int(f)] for (a, b, _), f in zip(ROWS, flags, strict=True))])
+    write_csv(folder / "t.csv", [["a", "b", "flag"], *([a, b, f] for (a, b, _), f in zip(ROWS, flags, strict=True))])
+    expected, outcome = cli("embed", "n.csv"), cli("embed", "t.csv")
+    assert outcome.code == 0
+    np.testing.assert_array_equal(outcome.numbers, expected.numbers)
+    # As a label they stay what they were.
+    assert [row[0] for row in cli("embed", "t.csv", "--label", "flag").table[1]] == [str(flag) for flag in flags]
+
+
+def test_lines_without_a_header_are_noted(cli, folder):
+    years = lines([[2019, 2020, 2021], *ROWS])
+    (folder / "t.csv").write_text(years)
+    outcome = cli("embed", "t.csv")
+    assert "t.csv: 31 rows, 3 features; line 1 is data (--header if it names the columns)" in outcome.err
+    assert "--header" not in cli("embed", "t.csv", "--header").err
+    assert "--header" not in cli("embed", "t.csv", "--no-header").err
+    (folder / "t.csv").write_text(GOOD)
+    assert "--header" not in cli("embed", "t.csv").err
+
+
+def test_one_is_singular(cli, folder):
+    est = SDPEmbedding(bandwidth=2.0, random_state=0).fit(X)
+    save(est, "m")
+    np.save("one.npy", X[:1])
+    assert "one.npy: 1 row, 3 features\n" in cli("transform", "m", "one.npy").err
+
+
+class TestArchives:
+    """Arrays of Python objects are of no concern unless they are wanted."""
+
+    @pytest.fixture
+    def archive(self, folder):
+        np.savez(folder / "t.npz", X=X, y=np.arange(30), names=np.array([{"a": i} for i in range(30)], dtype=object))
+
+    def test_is_left_alone(self, cli, archive):
+        outcome = cli("embed", "t.npz", "--label", "y")
+        assert outcome.code == 0
+        assert outcome.numbers.shape[0] == 30
+
+    def test_is_named(self, cli, archive):
+        outcome = cli("embed", "t.npz", "--array", "names")
+        assert outcome.code == 1
+        assert "t.npz: Python objects in 'names', which are not loaded: they could run code" in outcome.err
+        assert "not read, for they hold Python objects: 'names'" in cli("embed", "t.npz", "--label", "names").err
+
+    def test_damage_is_still_damage(self, cli, folder):
+        buffer = io.BytesIO()
+        np.savez(buffer, X=X)
+        content = bytearray(buffer.getvalue())
+        content[200] ^= 1
+        (folder / "t.npz").write_bytes(content)
+        assert "t.npz: not NPZ data, or damaged" in cli("embed", "t.npz").err
+
+
+@pytest.mark.parametrize("command", ["certify", "info"])
+def test_a_table_is_no_model(cli, folder, command):
+    (folder / "t.csv").write_text(GOOD)
+    outcome = cli(command, "t.csv")
+    assert outcome.code == 1
+    assert "t.csv: a table by its suffix, not a model (`elliptope fit -o` writes one)" in outcome.err
+
+
+def test_a_folder_is_a_folder(cli, folder):
+    (folder / "data").mkdir()
+    outcome = cli("embed", "data")
+    assert outcome.code == 1
+    assert "data: a folder; name a file" in outcome.err
+
+
+def test_scale_goes_by_its_name(cli, folder):
+    (folder / "t.csv").write_text(GOOD)
+    err = cli("embed", "t.csv", "--method", "rkhs").err
+    assert ", length scale " in err
+    assert "bandwidth" not in err
+    assert ", bandwidth " in cli("embed", "t.csv").err
+
+
+def test_columns_of_info_do_not_touch(cli, monkeypatch):
+    monkeypatch.setenv("ELLIPTOPE_DATA", "/data")
+    assert "ELLIPTOPE_DATA  /data\n" in cli("info").out.decode()
