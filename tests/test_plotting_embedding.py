@@ -335,6 +335,32 @@ def test_legend_does_not_cover_points():
     assert EmbeddingDisplay.from_embedding(corners, [0, 1, 0, 1], legend=False).legend_ is None
 
 
+def test_legend_does_not_cover_the_next_axes():
+    full = np.stack(np.meshgrid(np.linspace(0, 1, 12), np.linspace(0, 1.4, 12)), axis=-1).reshape(-1, 2)
+    y = np.arange(144) % 2
+    figure, (left, right) = plt.subplots(1, 2)
+    crowded = EmbeddingDisplay.from_embedding(full, y, ax=left)
+    figure.canvas.draw()
+    assert not crowded.legend_.get_window_extent().overlaps(right.get_window_extent())
+    assert left.get_window_extent().contains(*crowded.legend_.get_window_extent().min)
+    figure, (left, right) = plt.subplots(1, 2, layout="constrained")  # which makes room
+    roomy = EmbeddingDisplay.from_embedding(full, y, ax=left)
+    figure.canvas.draw()
+    assert roomy.legend_.get_window_extent().x0 > left.get_window_extent().x1
+    assert not roomy.legend_.get_window_extent().overlaps(right.get_window_extent())
+
+
+def test_legend_does_not_cover_the_circle(wine):
+    new = np.vstack([WINE[:3], np.full((1, 13), 50.0)])
+    with pytest.warns(UserWarning, match="overflows"):
+        display = EmbeddingDisplay.from_estimator(wine, WINE, WINE_CLASS, new=new)
+    display.figure_.canvas.draw()
+    circle = next(line for line in display.ax_.lines if "beyond" in line.get_label())
+    points = display.ax_.transData.transform(circle.get_xydata())
+    box = display.legend_.get_window_extent()
+    assert not any(box.contains(x, y) for x, y in points)
+
+
 def test_given_axes_and_no_traces_in_pyplot(wine):
     figure, (left, _) = plt.subplots(1, 2, sharex=True, sharey=True)
     current, numbers = plt.gca(), plt.get_fignums()

@@ -36,6 +36,7 @@ class Scatter:
     cmap: Any
     norm: Any = None
     handles: list[Any] = field(default_factory=list)
+    limit: Array | None = None  # (k, 2): points of the circle, where there is one in the plane
 
     @property
     def n_new(self) -> int:
@@ -103,6 +104,7 @@ class Scatter:
         else:
             t = np.linspace(0, 2 * np.pi, 200)
             circle = [radius * np.cos(t), radius * np.sin(t)]
+            self.limit = np.column_stack(circle) if dimension == 2 else None
             line = self.ax.plot(*circle, *([np.zeros_like(t)] if dimension == 3 else []), label=label, **style)[0]
         self.handles.append(line)
 
@@ -133,7 +135,7 @@ class Scatter:
         return handles
 
     def _place(self, handles: list[Any]) -> dict[str, Any]:
-        """A corner of the axes without points, or the space beside them.
+        """A corner of the axes without points; or the space beside them; or, where nothing makes room there, what is left.
 
         Not matplotlib's own search: it takes long for many points, and covers some where no corner is free.
         """
@@ -141,19 +143,25 @@ class Scatter:
             return {"loc": "upper left"}
         limits = self.ax.get_xlim(), self.ax.get_ylim()
         self.ax.apply_aspect()  # which widens the limits
-        x, y = self.ax.transAxes.inverted().transform(self.ax.transData.transform(self.P)).T
+        drawn = self.P if self.limit is None else np.vstack([self.P, self.limit])
+        x, y = self.ax.transAxes.inverted().transform(self.ax.transData.transform(drawn)).T
         # As they were, for they are to be widened once more when the size of the axes is settled.
         self.ax.set_xlim(limits[0], auto=None)
         self.ax.set_ylim(limits[1], auto=None)
         inches = self.ax.get_window_extent().size / self.ax.figure.dpi
         lines = [line for handle in handles for line in handle.get_label().split("\n")]
         width, height = np.array([_MARKER + _LETTER * max(map(len, lines)), _LINE * (len(lines) + 1)]) / inches
+        covered = {}
         for loc in ("upper right", "upper left", "lower left", "lower right"):
             vertical, horizontal = loc.split()
             beside = x > 1 - width if horizontal == "right" else x < width
             level = y > 1 - height if vertical == "upper" else y < height
-            if len(handles) <= _INSIDE and not (beside & level).any():
-                return {"loc": loc}
+            covered[loc] = int((beside & level).sum())
+        corner = min(covered, key=covered.__getitem__)
+        # Without a layout that makes room, a legend beside these axes would cover the next ones.
+        crowded = self.ax.figure.get_layout_engine() is None and len(self.ax.figure.axes) > 1
+        if len(handles) <= _INSIDE and (not covered[corner] or crowded):
+            return {"loc": corner}
         columns = math.ceil(len(handles) / _COLUMN)
         return {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0, "ncols": columns}
 
