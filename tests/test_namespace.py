@@ -4,6 +4,7 @@
 arrays of the first, and with NumPy's, as an accelerator would.
 """
 
+import itertools
 import sys
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from elliptope.sdp import solve
 from elliptope.sdp.ascent import schedule
 from elliptope.sdp.ascent.dense_newton import dense_newton
 from elliptope.sdp.ascent.interior_point import interior_point
+from elliptope.sdp.ascent.quasi_newton import quasi_newton
+from elliptope.sdp.lanczos import lanczos_probe
+from elliptope.sdp.probes import run_together
 from elliptope.sdp.problem import Problem, drop_columns, normalize_rows, random_start
 
 LIBRARIES = ["torch", "strict", "strict, second device"]
@@ -230,6 +234,29 @@ def test_methods_that_factorise(library, method):
     assert len(found) == len(expected) > 3
     assert all(library.owns(iterate.H) and library.owns(iterate.P) for iterate in found)
     assert found[-1].gain == pytest.approx(expected[-1].gain, rel=1e-10)
+
+
+def test_columns_that_are_contiguous(library):
+    """A matrix that does not lie in memory as its vector does is copied: no update may be lost with the copy."""
+
+    class Columns(MatrixFree):
+        def core_matmat(self, V):
+            return (V.T @ self._core).T
+
+    def run(array):
+        problem, rng = Problem(Columns(array(indefinite()), 4)), np.random.default_rng(0)
+        H = array(random_start(problem.n, 5, rng).T.copy()).T
+        return [iterate.gain for iterate in itertools.islice(quasi_newton(problem, problem.evaluate(H), rng), 20)]
+
+    assert run(library) == pytest.approx(run(plain), rel=1e-9)
+
+
+def test_lanczos_goes_on_where_a_krylov_space_ends(library):
+    values = np.repeat([1.0, 2.0, 5.0], 4)
+    probe = lanczos_probe(12, 12, np.random.default_rng(0), library(values))
+    (ritz,) = run_together(lambda V: library(values)[:, None] * V, [probe])
+    assert (ritz.lower, ritz.upper) == pytest.approx((1.0, 5.0))
+    assert library.owns(ritz.vector)
 
 
 class TestDenseOperator:
