@@ -54,8 +54,8 @@ _KERNEL_ERROR = 1e-12
 _BLOCK = 128
 # Proposals at a time, when most are rejected.
 _MOST_PROPOSALS = 1024
-# Rows of a block of K: its columns, and a block of F, stay in cache.
-_ROWS = 512
+# Rows of a block of K: enough for BLAS to be fast, few enough for the block to stay in cache.
+_ROWS = 1024
 
 RULES = ("pivoted", "uniform")
 
