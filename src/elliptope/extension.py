@@ -23,7 +23,7 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from .kernels import Array, Kernel
-from .neighbors import SparseKernel
+from .neighbors import NeighborKernel, SparseKernel
 
 # Kernel values held at a time (32 MB).
 _BLOCK_ENTRIES = 2**22
@@ -68,6 +68,11 @@ class Extension:
     M: float
     self_similarity: Array  # (n,): k(x_i, x_i)
     F: Array
+
+    @property
+    def points(self) -> Array:
+        """The training points, (n, p), whoever keeps them; (n, 0) where nobody does."""
+        return self.kernel.X if isinstance(self.kernel, NeighborKernel) else self.X
 
     def blocks(self, X: Array, block_entries: int = _BLOCK_ENTRIES) -> Iterator[tuple[slice, Attention]]:
         """Blocks of rows of ``X`` with what they see; no more than ``block_entries`` kernel values at a time."""
