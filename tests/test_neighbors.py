@@ -16,7 +16,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph, radius_neighbors_graph
 
 from common import fit, gram, row_error
-from elliptope import DiffusionMap, SDPEmbedding, search
+from elliptope import DiffusionMap, SDPEmbedding, operators, search
 from elliptope.neighbors import Neighbors
 from neighborhoods import POINTS, Forgetful, NaiveNeighbors, lattice
 
@@ -196,6 +196,19 @@ class TestInvariance:
         np.testing.assert_array_equal(one.embedding_, two.embedding_)
 
 
+def with_diagonal(graph):
+    """The graph with the zeros on its diagonal stored."""
+    i, j = graph.nonzero()
+    n = graph.shape[0]
+    rows, columns = np.r_[i, np.arange(n)], np.r_[j, np.arange(n)]
+    return sparse.csr_array((np.r_[np.asarray(graph[i, j]).ravel(), np.zeros(n)], (rows, columns)), shape=(n, n))
+
+
+def twice(graph):
+    """The distances of the lower triangle doubled."""
+    return sparse.csr_array(sparse.triu(graph) + 2 * sparse.tril(graph))
+
+
 class TestGraphs:
     """Points known by a sparse graph of distances."""
 
@@ -237,6 +250,23 @@ class TestGraphs:
         graph = kneighbors_graph(BLOBS, 10, mode="distance")
         np.testing.assert_array_equal(solve(graph).embedding_, solve(graph.maximum(graph.T)).embedding_)
 
+    def test_distances_back_may_differ_by_rounding(self):
+        graph = kneighbors_graph(BLOBS, 10, mode="distance")
+        reference = solve(graph)
+        rough = graph.astype(np.float32).astype(np.float64)
+        rough.data *= 1 + 1e-7 * np.random.default_rng(0).standard_normal(rough.nnz)
+        est = solve(rough)
+        K = est._extension.kernel.matrix().toarray()
+        np.testing.assert_array_equal(K, K.T)
+        np.testing.assert_allclose(gram(est), gram(reference), atol=1e-4 * gram(reference).max())
+        np.testing.assert_allclose(est.transform(with_diagonal(rough)), est.embedding_, atol=1e-7)
+
+    def test_a_distance_of_zero_is_enough(self):
+        est = solve(kneighbors_graph(BLOBS, 10, mode="distance"))
+        n = len(BLOBS)
+        rows = sparse.csr_array((np.zeros(n), np.arange(n)[::-1], np.arange(n + 1)), shape=(n, n))
+        np.testing.assert_allclose(row_error(est.transform(rows), est.embedding_[::-1]), 0, atol=1e-9)
+
     def test_radius_graphs_and_other_formats(self):
         graph = radius_neighbors_graph(BLOBS, 100.0, mode="distance")
         reference = solve(BLOBS)
@@ -257,6 +287,7 @@ class TestGraphs:
             (sparse.random(20, 30, 0.5, random_state=0), "square"),
             (-kneighbors_graph(BLOBS, 8, mode="distance"), "distances from 0 to 1e"),
             (kneighbors_graph(BLOBS, 3, mode="distance"), "at least n_neighbors = 6 points in every row.*has 4"),
+            (twice(kneighbors_graph(BLOBS, 8, mode="distance")), "one distance for every pair of points, got two"),
             (kneighbors_graph(np.repeat(BLOBS[:5], 10, axis=0), 9, mode="distance"), "coincide once, with a larger"),
         ],
     )
@@ -332,6 +363,26 @@ class TestDisconnected:
         assert est.certificate_.objective == pytest.approx(optimum, abs=1e-6 * (optimum - trace))
         # Points of a pair, which have the same row of K, are one.
         np.testing.assert_allclose(est.embedding_[::2], est.embedding_[1::2], atol=1e-8)
+
+
+class TestBeyondFactorisation:
+    """Graphs of more points than a proof takes: a test with random vectors bounds the optimum, but for a stated risk."""
+
+    @pytest.mark.parametrize("name", ["3 columns", "31 columns", "plane lattice", "far clusters"])
+    def test_bounds(self, name, monkeypatch):
+        X = POINTS[name]
+        proved = solve(X, tol=1e-6)
+        monkeypatch.setattr(operators.sparse, "_LARGEST_DENSE", 10)
+        est = solve(X, tol=1e-6)
+        certificate = est.certificate_
+        assert certificate.grade == "probabilistic"
+        assert 0 < certificate.failure_probability <= 1e-6
+        assert est.status_ == "optimal"
+        assert certificate.relative_gap <= 1e-6
+        optimum, trace = clarabel(NaiveNeighbors(X, 6))
+        assert certificate.objective <= optimum + 1e-7 * (optimum - trace)
+        assert certificate.upper_bound >= optimum - 1e-7 * (optimum - trace)
+        assert certificate.objective == pytest.approx(proved.certificate_.objective, rel=1e-6)
 
 
 class TestHubs:

@@ -1,6 +1,7 @@
 """Saved models: the same bits after a round trip, in a format that other tools can read."""
 
 import dataclasses
+import inspect
 import io
 import json
 import math
@@ -16,23 +17,28 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import Matern as SklearnMatern
-from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
+from sklearn.neighbors import KNeighborsTransformer
 
 import elliptope
-from common import MOONS, RANK_4, weights
-from elliptope import DiffusionMap, ModelFileError, RKHSEmbedding, SDPEmbedding, diagonals, kernels
+from common import MOONS, RANK_4, Naive, weights
+from elliptope import DiffusionMap, ModelFileError, RKHSEmbedding, SDPEmbedding, diagonals, kernels, search
 from elliptope.kernels import Matern
-from elliptope.persistence import container, models, read_header, save
+from elliptope.neighbors import GraphKernel, Neighbors
+from elliptope.persistence import SCHEMA, container, models, read_header, save
 from elliptope.persistence.fields import Optional
 from elliptope.persistence.objects import OneOf, Shared, Since
-from model_files import header_of, small_model
+from model_files import fit_approximately, header_of, small_model
+from neighborhoods import Forgetful
 
 REFERENCE = Path(__file__).parent / "reference"
 DOUBLE = np.vstack([RANK_4, RANK_4[:5]])
 CORRELATED = rbf_kernel(RANK_4, gamma=0.1)
 SCALED = CORRELATED * np.linspace(1, 2, 40)[:, None] * np.linspace(1, 2, 40)
+GRAPH = KNeighborsTransformer(n_neighbors=12, mode="distance").fit_transform(RANK_4)
 
 # Estimators, what they are fitted to, and their sample weights.
 CASES = {
@@ -43,6 +49,11 @@ CASES = {
     "kernel instance": (SDPEmbedding(kernel=Matern(bandwidth=2, nu=2.2)), RANK_4, None),
     "precomputed": (SDPEmbedding(kernel="precomputed"), CORRELATED, weights(40, zeros=4)),
     "precomputed, uneven": (SDPEmbedding(kernel="precomputed", diagonal="constant"), SCALED, None),
+    "neighbors": (SDPEmbedding(kernel="neighbors", n_neighbors=8, n_jobs=2), RANK_4, None),
+    "neighbors, equal rows": (SDPEmbedding(kernel=Neighbors(), n_neighbors=8), DOUBLE, weights(45, zeros=4)),
+    "neighbors, many columns": (SDPEmbedding(kernel="neighbors", n_neighbors=8), np.hstack([RANK_4, RANK_4**2]), None),
+    "graph": (SDPEmbedding(kernel="neighbors", n_neighbors=8), GRAPH, None),
+    "graph, weighted": (SDPEmbedding(kernel="neighbors", n_neighbors=6, diagonal="constant"), GRAPH, weights(40, zeros=4)),
     "constant diagonal": (SDPEmbedding(bandwidth=2.0, diagonal="constant"), RANK_4, None),
     "array diagonal": (SDPEmbedding(bandwidth=2.0, diagonal=np.linspace(1, 2, 40)), RANK_4, weights(40, zeros=4)),
     "list diagonal": (SDPEmbedding(bandwidth=2.0, diagonal=[1.0, 2.0] * 20), RANK_4, None),
@@ -74,8 +85,10 @@ def fitted(name):
 
 
 def new_rows(est):
-    """Rows to embed; cross-kernel rows where the kernel is precomputed."""
+    """Rows to embed; cross-kernel rows where the kernel is precomputed, distances where it is that of a graph."""
     rows = np.random.default_rng(3).standard_normal((7, est.n_features_in_))
+    if isinstance(est._extension.kernel, GraphKernel):
+        return sparse.csr_array(np.where(rows > -0.5, np.abs(rows), 0.0))
     return np.abs(rows) if getattr(est, "kernel", None) == "precomputed" else rows
 
 
@@ -107,8 +120,12 @@ def assert_same_parts(one, other, place=""):
         assert (one.dtype, one.shape) == (other.dtype, other.shape), place
         assert (one == other).all(), place
         assert one.strides == other.strides or one.size == 0, place
+    elif sparse.issparse(one):
+        for name in ("shape", "data", "indices", "indptr"):
+            assert_same_parts(getattr(one, name), getattr(other, name), f"{place}.{name}")
     elif dataclasses.is_dataclass(one):
-        assert_same_parts(vars(one), vars(other), place)
+        for field in dataclasses.fields(one):
+            assert_same_parts(getattr(one, field.name), getattr(other, field.name), f"{place}.{field.name}")
     elif isinstance(one, dict):
         assert one.keys() == other.keys(), place
         for key, value in one.items():
@@ -121,6 +138,14 @@ def plain(certificate):
     """Python's numbers in the place of NumPy's: a file does not tell them apart."""
     values = {f.name: getattr(certificate, f.name) for f in dataclasses.fields(certificate)}
     return type(certificate)(**{k: v.item() if isinstance(v, np.generic) else v for k, v in values.items()})
+
+
+def concrete(cls):
+    """Subclasses that there can be objects of."""
+    for sub in cls.__subclasses__():
+        yield from concrete(sub)
+        if not inspect.isabstract(sub):
+            yield sub
 
 
 @pytest.fixture
@@ -199,7 +224,7 @@ class TestRoundTrip:
         copy = elliptope.load(path).fit(RANK_4)
         assert_same_bits(est, copy)
 
-    @pytest.mark.parametrize("name", ["weighted", "diffusion", "rkhs, equal rows", "precomputed"])
+    @pytest.mark.parametrize("name", ["weighted", "diffusion", "rkhs, equal rows", "precomputed", "neighbors", "graph"])
     def test_pickle_and_joblib_before_and_after(self, name, path):
         est = fitted(name)
         est.save(path)
@@ -210,13 +235,56 @@ class TestRoundTrip:
             for copy in (pickle.loads(pickle.dumps(model)), joblib.load(buffer)):
                 assert_same_bits(est, copy)
 
-    @pytest.mark.parametrize("name", ["weighted", "diffusion", "rkhs, equal rows", "precomputed"])
+    @pytest.mark.parametrize("name", ["weighted", "diffusion", "rkhs, equal rows", "precomputed", "neighbors"])
     def test_skops(self, name):
         sio = pytest.importorskip("skops.io")
         est = fitted(name)
         data = sio.dumps(est)
         assert_same_bits(est, sio.loads(data, trusted=sio.get_untrusted_types(data=data)))
 
+    def test_a_graph_from_an_approximate_search(self, path, monkeypatch):
+        est = fit_approximately(RANK_4, n_neighbors=8)
+        est.save(path)
+        copy = elliptope.load(path)
+        assert copy.kernel == Neighbors("approximate")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(search, "_approximate_index", Forgetful)
+            assert_same_bits(est, copy)
+            np.testing.assert_allclose(copy.transform(RANK_4), copy.embedding_, atol=1e-7)
+        assert_same_parts(est._extension, copy._extension)
+
+    @pytest.mark.slow
+    def test_an_approximate_search_in_a_new_process(self, path):
+        pytest.importorskip("pynndescent")
+        X = np.random.default_rng(0).standard_normal((300, 20))
+        est = SDPEmbedding(kernel=Neighbors("approximate"), n_neighbors=8, random_state=0).fit(X)
+        est.save(path)
+        script = (
+            "import sys; sys.path.insert(0, sys.argv[1])\n"
+            "import elliptope; from test_persistence import outputs\n"
+            "print(outputs(elliptope.load(sys.argv[2]))['transform'].tobytes().hex())\n"
+        )
+        command = [sys.executable, "-c", script, str(Path(__file__).parent), str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() == outputs(est)["transform"].tobytes().hex()
+
+    def test_training_points_are_stored_once(self, path):
+        est = fitted("neighbors")
+        est.save(path)
+        copy = elliptope.load(path)
+        assert copy._diagonal.kernel is copy._extension.kernel
+        header = read_header(path)["fitted"]
+        assert header["diagonal"]["kernel"] == "extension.kernel"
+        with np.load(path) as arrays:
+            assert sum(arrays[name].shape == RANK_4.shape for name in arrays if name != "header.json") == 1
+        # Two kernels stay two.
+        est._diagonal = dataclasses.replace(est._diagonal, kernel=kernels.Gaussian(3.0))
+        est.save(path, overwrite=True)
+        assert elliptope.load(path)._diagonal.kernel == kernels.Gaussian(3.0)
+
+
+class TestSchemas:
     def test_a_file_of_schema_1_is_still_read(self):
         """The formula written out, for what other tools find in the file."""
         path = REFERENCE / "schema_1.elliptope"
@@ -225,6 +293,24 @@ class TestRoundTrip:
         k = SklearnMatern(length_scale=est.length_scale_, nu=1.5)(Y, arrays["extension.X"])
         np.testing.assert_allclose(est.transform(Y), k @ arrays["extension.alpha"], rtol=1e-12)
         assert read_header(path)["schema"] == 1
+        assert (est.certificate_.error_below, est.certificate_.error_above) == (0, 0)
+
+    def test_a_kernel_in_a_diagonal_of_schema_1(self):
+        path = REFERENCE / "schema_1_sdp.elliptope"
+        est, arrays = elliptope.load(path), np.load(path)
+        X, w, F = (arrays[f"extension.{name}"] for name in ("X", "w", "F"))
+        assert read_header(path)["schema"] == 1
+        naive = Naive(X, 1.5, w)
+        Y = np.array([[0.1, -0.2], [1.0, 1.0]])
+        np.testing.assert_allclose(est.transform(Y), naive.extend(Y, F), rtol=1e-12)
+        assert est.certificate_.exact_interval == (est.certificate_.objective, est.certificate_.upper_bound)
+
+    @pytest.mark.parametrize("name", ["schema_1", "schema_1_sdp"])
+    def test_it_is_written_as_the_schema_of_today(self, name, path):
+        est = elliptope.load(REFERENCE / f"{name}.elliptope")
+        est.save(path)
+        assert read_header(path)["schema"] == SCHEMA
+        assert_same_bits(est, elliptope.load(path))
 
 
 class TestFormat:
@@ -261,7 +347,7 @@ class TestFormat:
         save(est, path, metadata={"columns": ["ä", "b"], "scale": [1.5, 0.1]})
         header = read_header(path)
         assert header == header_of(path.read_bytes())
-        assert header["schema"] == 1
+        assert header["schema"] == SCHEMA
         assert header["class"] == "SDPEmbedding"
         assert header["versions"]["elliptope"] == elliptope.__version__
         assert header["versions"]["numpy"] == np.__version__
@@ -292,7 +378,16 @@ class TestFormat:
         stored = set(models._KERNEL.classes) | set(models._DIAGONAL.classes)
         functions = {kernels.CallableKernel, diagonals.CallableDiagonal}
         rules = {c for c in vars(diagonals).values() if dataclasses.is_dataclass(c) and c.__module__ == diagonals.__name__}
-        assert stored | functions == rules | set(kernels.Kernel.__subclasses__())
+        assert stored | functions == rules | set(concrete(kernels.Kernel))
+
+    def test_a_sparse_matrix_is_three_arrays_that_others_can_read(self, path):
+        est = fitted("graph")
+        est.save(path)
+        with np.load(path, allow_pickle=False) as arrays:
+            parts = [arrays[f"extension.kernel.graph.{name}"] for name in ("data", "indices", "indptr")]
+        graph = sparse.csr_array(tuple(parts), shape=(40, 40)).toarray()
+        D = euclidean_distances(RANK_4)
+        np.testing.assert_allclose(graph[graph > 0], D[graph > 0], rtol=1e-12)
 
     def test_codecs_name_all_fields(self):
         def codecs(kind):

@@ -1,15 +1,17 @@
 """Random damage to model files, with and without a checksum that hides it: a model or a reason comes out, nothing else."""
 
 import copy
+import io
 import json
 import tracemalloc
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elliptope import DiffusionMap, ModelFileError, RKHSEmbedding, SDPEmbedding
-from model_files import SEAL, header_of, load, model, other_models, refused, seal, with_header
+from model_files import SEAL, header_of, load, model, neighbor_models, other_models, refused, seal, with_array, with_header
 
 FUZZ = settings(max_examples=300, deadline=None)
 # Memory that loading may take: some for every byte of the file, and a chunk for the checksum.
@@ -113,6 +115,28 @@ def test_json_spliced_into_the_header(data, scratch):
         if not list(places(header)):
             break
     survives(scratch, with_header(original, header))
+
+
+@FUZZ
+@given(data=st.data())
+def test_graphs_with_other_entries(data, scratch):
+    """A graph that is taken for one is symmetric and has its diagonal: whatever else it says, rows can be read off it."""
+    original = data.draw(st.sampled_from(neighbor_models()[1:]))
+    name = f"extension.kernel.graph.{data.draw(st.sampled_from(['data', 'indices', 'indptr']))}"
+    with np.load(io.BytesIO(original)) as arrays:
+        array = arrays[name].copy()
+    values = st.floats(width=64) if name.endswith("data") else st.integers(-2, 100) | st.integers(-(2**63), 2**63 - 1)
+    for i, value in data.draw(st.dictionaries(st.integers(0, len(array) - 1), values, min_size=1, max_size=5)).items():
+        array[i] = value
+    length = data.draw(st.just(len(array)) | st.integers(0, len(array)))
+    survives(scratch, with_array(original, name, array[:length]))
+    try:
+        kernel = load(scratch, scratch.read_bytes())._extension.kernel
+    except ModelFileError:
+        return
+    K = kernel.matrix().toarray()
+    assert (K == K.T).all()
+    assert (K.diagonal() == 1).all()
 
 
 @FUZZ

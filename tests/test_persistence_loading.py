@@ -8,9 +8,11 @@ import zipfile
 import joblib
 import numpy as np
 import pytest
+from scipy import sparse
 
 import elliptope
-from elliptope import ModelFileError
+from elliptope import ModelFileError, SDPEmbedding
+from elliptope.kernels import Gaussian
 from elliptope.persistence import container, read_header
 from model_files import (
     SEAL,
@@ -20,6 +22,7 @@ from model_files import (
     header_of,
     load,
     model,
+    neighbor_models,
     precomputed_model,
     refused,
     seal,
@@ -101,12 +104,41 @@ class TestDamage:
 
 class TestHeader:
     def test_a_later_schema(self, scratch):
-        header = {"format": "elliptope model", "schema": 2, "versions": {"elliptope": "9.8.7"}, "unheard": "of"}
+        header = {"format": "elliptope model", "schema": 3, "versions": {"elliptope": "9.8.7"}, "unheard": "of"}
         reason = refused(scratch, with_header(model(), header))
-        assert "schema 2, written by elliptope '9.8.7'" in reason
-        assert "reads schemas up to 1. Upgrade elliptope" in reason
+        assert "schema 3, written by elliptope '9.8.7'" in reason
+        assert "reads schemas up to 2. Upgrade elliptope" in reason
         del header["versions"]
-        assert "schema 2" in refused(scratch, with_header(model(), header))
+        assert "schema 3" in refused(scratch, with_header(model(), header))
+
+    def test_what_earlier_schemas_lack(self, scratch):
+        """Is at its default where the file is that old, and missed where it is not."""
+        data = model()
+        for name in ("error_below", "error_above"):
+            data = edited(data, "fitted", "certificate", name, delete=True)
+        data = edited(data, "parameters", "tol", delete=True)
+        assert "lacks" in refused(scratch, data)
+        est = load(scratch, edited(data, "schema", value=1))
+        assert est.tol == SDPEmbedding().tol
+        assert est.certificate_.error_above == 0
+        # What an old file cannot have had is as unknown there as anything else.
+        old = edited(model(), "schema", value=1)
+        assert "has ['error_above', 'error_below'] too many" in refused(scratch, old)
+        assert "`parameters` lacks [] and has ['new'] too many" in refused(
+            scratch, edited(edited(data, "schema", value=1), "parameters", "new", value=1)
+        )
+        for parameters in ([], None, "tol"):
+            assert "`parameters` must be an object" in refused(
+                scratch, edited(edited(data, "schema", value=1), "parameters", value=parameters)
+            )
+
+    def test_kernels_by_their_place(self, scratch):
+        place = ("fitted", "diagonal", "kernel")
+        for value in ("extension", "extension.X", "diagonal.kernel", ""):
+            reason = refused(scratch, edited(model(), *place, value=value))
+            assert "`diagonal.kernel` must be an object, or the place 'extension.kernel' of one" in reason
+        est = load(scratch, edited(model(), *place, value={"class": "Gaussian", "bandwidth": 2.0}))
+        assert est._diagonal.kernel == Gaussian(2.0)
 
     @pytest.mark.parametrize("schema", [0, -1, True, "1", 1.0, None, [1]])
     def test_no_schema(self, schema, scratch):
@@ -167,6 +199,8 @@ class TestHeader:
             (("parameters", "kernel"), {"class": "Gaussian"}, "lacks"),
             (("parameters", "kernel"), {"class": "Matern", "bandwidth": 1, "nu": 99}, "at most 50"),
             (("parameters", "kernel"), ["gaussian"], "must be a number"),
+            (("parameters", "kernel"), {"class": "Neighbors", "search": "quick"}, "must be one of 'exact', 'approximate'"),
+            (("parameters", "kernel"), {"class": "NeighborKernel"}, "must be of class Gaussian or"),
             (("feature_names_in",), ["a"], "must have shape (2), got (1,)"),
             (("feature_names_in",), [1, 2], "must be a list of strings"),
             (("set_output",), "excel", "must be one of 'default'"),
@@ -272,6 +306,93 @@ class TestArrays:
     def test_too_many_entries(self, scratch):
         data = build([("header.json", b"{}"), *((f"{i}.npy", b"") for i in range(64))])
         assert "65 entries, more than the 64" in refused(scratch, data)
+
+
+class TestGraphs:
+    """Sparse matrices, whose parts have to fit together."""
+
+    @pytest.fixture(params=[1, 2], ids=["of points", "alone"])
+    def graph_model(self, request):
+        return neighbor_models()[request.param]
+
+    @pytest.mark.parametrize(
+        ("name", "change", "reason"),
+        [
+            ("data", lambda a: -a, "must hold distances, which are not negative"),
+            ("data", lambda a: a * np.nan, "must be finite"),
+            ("data", lambda a: a + 1, "must hold the distance 0 of every point to itself"),
+            ("data", lambda a: a * np.arange(len(a)), "must be symmetric"),
+            ("data", lambda a: a[:-1], "must have shape"),
+            ("data", lambda a: a.astype(np.float32), "must have dtype '<f8'"),
+            ("indices", lambda a: a + 1, "must hold indices below 12, got 12"),
+            ("indices", lambda a: a - 1, "must not be negative, got -1"),
+            ("indices", lambda a: a * 0, "must ascend within every row"),
+            ("indices", lambda a: a[::-1], "must ascend within every row"),
+            ("indices", lambda a: a.astype(np.int32), "must have dtype '<i8'"),
+            ("indices", lambda a: a.astype(float), "must have dtype '<i8'"),
+            ("indptr", lambda a: a[:-1], "must ascend from 0 to"),
+            ("indptr", lambda a: a + 1, "must ascend from 0 to"),
+            ("indptr", lambda a: np.r_[0, a[-1], a[2:]], "must ascend from 0 to"),
+            ("indptr", lambda a: np.r_[a[:-1], 10**15], "must ascend from 0 to"),
+            ("indptr", lambda a: np.r_[a, a[-1]], "must ascend from 0 to"),
+            ("indptr", lambda a: np.r_[0, a[1] + 1, a[2:]], "must"),
+        ],
+    )
+    def test_parts(self, graph_model, name, change, reason, scratch):
+        place = f"extension.kernel.graph.{name}"
+        with np.load(io.BytesIO(graph_model)) as arrays, np.errstate(all="ignore"):
+            assert reason in refused(scratch, with_array(graph_model, place, np.ascontiguousarray(change(arrays[place]))))
+
+    def test_asymmetry_of_the_pattern(self, graph_model, scratch):
+        """A pair that is there in one direction only."""
+        with np.load(io.BytesIO(graph_model)) as arrays:
+            parts = [arrays[f"extension.kernel.graph.{name}"] for name in ("data", "indices", "indptr")]
+        graph = sparse.csr_array(tuple(parts), shape=(12, 12)).tolil()
+        data = graph_model
+        i, j = np.argwhere(graph.toarray() > 0)[0]
+        graph[i, j] = 0
+        graph = sparse.csr_array(graph)
+        keep = sparse.csr_array(sparse.csr_array(graph) + sparse.diags_array(np.ones(12)))
+        keep.data[keep.indices == np.repeat(np.arange(12), np.diff(keep.indptr))] = 0
+        for name in ("data", "indices", "indptr"):
+            array = getattr(keep, name)
+            array = array.astype(np.int64) if array.dtype.kind == "i" else array
+            data = with_array(data, f"extension.kernel.graph.{name}", array)
+        assert "must be symmetric" in refused(scratch, data)
+
+    def test_its_declaration(self, graph_model, scratch):
+        place = ("fitted", "extension", "kernel", "graph")
+        assert "lacks ['data']" in refused(scratch, edited(graph_model, *place, "data", delete=True))
+        assert "has ['extra'] too many" in refused(scratch, edited(graph_model, *place, "extra", value=1))
+        assert "must be an object" in refused(scratch, edited(graph_model, *place, value=[1, 2, 3]))
+
+    @pytest.mark.parametrize(
+        ("name", "value", "reason"),
+        [
+            ("n_neighbors", 1, "must be an integer of at least 2"),
+            ("n_neighbors", 13, "between 2 and the number of distinct points, 12"),
+            ("n_neighbors", "many", "must be an integer"),
+        ],
+    )
+    def test_numbers(self, graph_model, name, value, reason, scratch):
+        assert reason in refused(scratch, edited(graph_model, "fitted", "extension", "kernel", name, value=value))
+
+    def test_scales(self, graph_model, scratch):
+        with np.load(io.BytesIO(graph_model)) as arrays:
+            scales = arrays["extension.kernel.scales"]
+        for changed, reason in ((0 * scales, "must be positive"), (scales[1:], "must have shape (12)")):
+            assert reason in refused(scratch, with_array(graph_model, "extension.kernel.scales", changed))
+
+    def test_points_that_are_kept_twice_or_not_at_all(self, scratch):
+        points, _, alone = neighbor_models()
+        with np.load(io.BytesIO(points)) as arrays:
+            X = arrays["extension.kernel.X"]
+        assert "`extension.X` must have 0 columns, got 2" in refused(scratch, with_array(points, "extension.X", X))
+        assert "must have shape (11, 2), got (11, 0)" in refused(scratch, with_array(points, "extension.kernel.X", X[:, :0]))
+        with np.load(io.BytesIO(alone)) as arrays:
+            columns = arrays["extension.kernel.columns"]
+        reason = refused(scratch, with_array(alone, "extension.kernel.columns", columns + 1))
+        assert "must hold indices below 12, got 12" in reason
 
 
 class TestMemory:

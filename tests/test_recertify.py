@@ -7,14 +7,18 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.neighbors import KNeighborsTransformer
 
 import elliptope
-from common import MOONS, RANK_4, WINE, Naive, fit, weights
-from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding
+from common import MOONS, RANK_4, WINE, Naive, fit, gram, weights
+from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding, operators
 from elliptope.kernels import Gaussian
 from elliptope.recertify import InconsistentModelError, recertify
+from model_files import fit_approximately
+from neighborhoods import NaiveNeighbors
 
 DOUBLE = np.vstack([RANK_4, RANK_4[:5]])
+GRAPH = KNeighborsTransformer(n_neighbors=25, mode="distance").fit_transform(RANK_4)
 MODELS = {
     "gaussian": (SDPEmbedding(bandwidth=1.5), WINE, None),
     "rough": (SDPEmbedding(bandwidth=0.7), WINE, None),
@@ -22,6 +26,9 @@ MODELS = {
     "constant diagonal": (SDPEmbedding(bandwidth=2.0, diagonal="constant"), RANK_4, None),
     "array diagonal": (SDPEmbedding(bandwidth=2.0, diagonal=np.linspace(1, 2, 40)), RANK_4, weights(40, zeros=4)),
     "one column": (SDPEmbedding(bandwidth=9.0), MOONS, None),
+    "neighbors": (SDPEmbedding(kernel="neighbors"), WINE, None),
+    "neighbors, weighted": (SDPEmbedding(2, kernel="neighbors", normalize="unit"), DOUBLE, weights(45, zeros=4)),
+    "graph": (SDPEmbedding(kernel="neighbors", n_neighbors=10), GRAPH, weights(40, zeros=4)),
     "rkhs": (RKHSEmbedding(), WINE, None),
     "rkhs, equal rows": (RKHSEmbedding(2, jitter=1e-6, diagonal="constant"), DOUBLE, weights(45, zeros=4)),
     "rkhs, unit": (RKHSEmbedding(2, normalize="unit", diagonal=np.linspace(1, 2, 40)), RANK_4, weights(40)),
@@ -168,6 +175,78 @@ class TestPrecomputed:
             recertify(self.model(), self.K[1:, 1:])
         with pytest.raises(ValueError, match="`K` must be symmetric"):
             recertify(self.model(), np.triu(self.K))
+
+
+class TestNeighbors:
+    def model(self):
+        return fit(RANK_4, kernel="neighbors", n_neighbors=8)
+
+    def test_the_objective_is_that_of_the_formula(self):
+        est, naive = self.model(), NaiveNeighbors(RANK_4, 8)
+        assert recertify(est).objective == pytest.approx(np.sum(naive.Abar * gram(est)), rel=1e-10)
+
+    @pytest.mark.parametrize("data", [RANK_4, GRAPH], ids=["points", "graph"])
+    def test_where_nothing_can_be_factorised(self, data, monkeypatch):
+        """The same bound but for a risk, from the file alone."""
+        est = fit(data, kernel="neighbors", n_neighbors=8)
+        proved = recertify(est)
+        assert proved.grade == "proved"
+        monkeypatch.setattr(operators.sparse, "_LARGEST_DENSE", 10)
+        found = recertify(est)
+        assert found.grade == "probabilistic"
+        assert 0 < found.failure_probability <= 1e-6
+        assert found.objective == pytest.approx(proved.objective, rel=1e-12)
+        assert found.relative_gap <= est.tol
+
+    def test_a_saddle_is_not_confirmed_where_nothing_can_be_factorised(self, monkeypatch):
+        est = self.model()
+        honest = recertify(est)
+        monkeypatch.setattr(operators.sparse, "_LARGEST_DENSE", 10)
+        F = est._extension.F
+        F[3, [0, 1]] = F[3, [1, 0]]
+        est.embedding_ = F.copy()
+        found = recertify(est)
+        assert found.relative_gap > 1e3 * est.tol
+        assert found.objective < honest.objective <= found.upper_bound
+
+    def test_an_approximate_search(self):
+        est = fit_approximately(RANK_4, n_neighbors=8)
+        found = recertify(est)
+        assert found.objective == pytest.approx(est.certificate_.objective, rel=1e-10)
+        assert found.relative_gap <= est.tol
+
+    @pytest.mark.parametrize(
+        ("change", "what"),
+        [
+            ({"X": RANK_4 + 0.01 * np.eye(40, 12)}, "scales s"),
+            ({"scales": np.full(40, 3.0)}, "scales s"),
+            ({"n_neighbors": 9}, "scales s"),
+        ],
+    )
+    def test_another_kernel(self, change, what):
+        est = self.model()
+        kernel = dataclasses.replace(est._extension.kernel, **change)
+        est._extension = dataclasses.replace(est._extension, kernel=kernel)
+        with pytest.raises(InconsistentModelError, match=what):
+            recertify(est)
+
+    def test_another_graph(self):
+        est = fit(GRAPH, kernel="neighbors", n_neighbors=8)
+        kernel = est._extension.kernel
+        est._extension = dataclasses.replace(est._extension, kernel=dataclasses.replace(kernel, graph=1.1 * kernel.graph))
+        with pytest.raises(InconsistentModelError, match="degrees m"):
+            recertify(est)
+
+    def test_a_matrix_is_not_wanted(self):
+        with pytest.raises(ValueError, match="`K` must be None"):
+            recertify(self.model(), np.eye(40))
+
+    def test_a_function_of_rows(self):
+        est = fit(RANK_4, kernel="neighbors", n_neighbors=8, diagonal=lambda X: 1 + X[:, 0] ** 2)
+        assert recertify(est).objective == pytest.approx(est.certificate_.objective, rel=1e-9)
+        est = fit(GRAPH, kernel="neighbors", n_neighbors=8, diagonal=lambda X: np.ones(X.shape[0]))
+        with pytest.raises(ValueError, match="`est` must have kept the rows"):
+            recertify(est)
 
 
 class TestArguments:

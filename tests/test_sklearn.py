@@ -5,6 +5,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding
 
 
-@parametrize_with_checks([SDPEmbedding(), RKHSEmbedding(), DiffusionMap()])
+@parametrize_with_checks([SDPEmbedding(), SDPEmbedding(kernel="neighbors", n_neighbors=3), RKHSEmbedding(), DiffusionMap()])
 def test_sklearn_contract(estimator, check):
     check(estimator)

@@ -24,7 +24,7 @@ from scipy.special import logsumexp
 
 from ._checks import name_rows
 from .kernels import Array, Kernel
-from .neighbors import GraphKernel, SparseKernel
+from .neighbors import GraphKernel, NeighborKernel, SparseKernel
 
 # Kernel values, or entries of rows, held at a time (32 MB).
 BLOCK_ENTRIES = 2**22
@@ -73,6 +73,11 @@ class Extension:
     M: float
     self_similarity: Array  # (n,): k(x_i, x_i)
     F: Array
+
+    @property
+    def points(self) -> Array:
+        """The training points, (n, p), whoever keeps them; (n, 0) where nobody does."""
+        return self.kernel.X if isinstance(self.kernel, NeighborKernel) else self.X
 
     def rows_together(self, p: int, block_entries: int = BLOCK_ENTRIES) -> int:
         """Rows with p columns that are looked at at a time."""

@@ -26,6 +26,8 @@ from .search import Search, find_rows, kth_distances, make_search, seen_by
 SEARCHES = ("exact", "approximate")
 # Coordinates beyond this, and distances below its inverse, could not be squared.
 _LARGEST = 1e150
+# Relative difference of a distance and the distance back that is put down to rounding, be it to single precision.
+_ASYMMETRY = 1e-5
 
 
 class SparseKernel(Kernel):
@@ -71,11 +73,7 @@ class Neighbors:
 
     def fit(self, X: Array, n_neighbors: int, n_jobs: int = 1) -> tuple[NeighborKernel, sparse.csr_array]:
         """The kernel on distinct training points X (n, p), and its matrix there."""
-        if not 2 <= n_neighbors <= len(X):
-            raise ValueError(
-                f"`n_neighbors` must be between 2 and the number of distinct points, {len(X)}, got {n_neighbors}: a point "
-                f"counts as its own first neighbour."
-            )
+        _check_count(n_neighbors, len(X))
         _check_range(X)
         i, j, d = _with_itself(*make_search(X, n_neighbors, self.search, n_jobs).nearest(X), len(X))
         scales = kth_distances(i, d, len(X), n_neighbors)
@@ -105,6 +103,9 @@ class NeighborKernel(SparseKernel):
     n_neighbors: int
     graph: sparse.csr_array | None = None
     n_jobs: int = 1
+
+    def __post_init__(self) -> None:
+        _check_count(self.n_neighbors, self.n_points)
 
     @property
     def n_points(self) -> int:
@@ -159,6 +160,9 @@ class GraphKernel(SparseKernel):
     n_neighbors: int
     columns: Array
 
+    def __post_init__(self) -> None:
+        _check_count(self.n_neighbors, self.n_points)
+
     @property
     def n_points(self) -> int:
         return len(self.scales)
@@ -192,7 +196,7 @@ def graph_kernel(X: Any, n_neighbors: int, support: Array) -> GraphKernel:
     i, j, d = _entries(graph)
     _check_distances(d)
     n = len(support)
-    i, j, d = _with_itself(i, j, d, n)
+    i, j, d = _with_itself(i, j, _one_distance_per_pair(i, j, d, support), n)
     counts = np.bincount(i, minlength=n)
     if counts.min() < n_neighbors:
         row = int(counts.argmin())
@@ -205,6 +209,14 @@ def graph_kernel(X: Any, n_neighbors: int, support: Array) -> GraphKernel:
     return GraphKernel(_distance_graph(i, j, d, scales), scales, n_neighbors, support)
 
 
+def _check_count(n_neighbors: int, n: int) -> None:
+    if not 2 <= n_neighbors <= n:
+        raise ValueError(
+            f"`n_neighbors` must be between 2 and the number of distinct points, {n}, got {n_neighbors}: a point counts as "
+            f"its own first neighbour."
+        )
+
+
 def _check_range(X: Array) -> None:
     size = float(np.abs(X).max(initial=0.0))
     if size > _LARGEST:
@@ -214,6 +226,21 @@ def _check_range(X: Array) -> None:
 def _check_distances(d: Array) -> None:
     if d.min(initial=0.0) < 0 or d.max(initial=0.0) > _LARGEST:
         raise ValueError(f"`X` must hold distances from 0 to {_LARGEST:g}, got {d.min():.6g} to {d.max():.6g}.")
+
+
+def _one_distance_per_pair(i: Array, j: Array, d: Array, rows: Array) -> Array:
+    """The smaller one where a graph has d(x_i, x_j) and d(x_j, x_i), which may differ by rounding alone."""
+    pair = np.minimum(i, j) * len(rows) + np.maximum(i, j)
+    order = np.lexsort((d, pair))
+    _, start, place = np.unique(pair[order], return_index=True, return_inverse=True)
+    smallest = d[order[start]][place.ravel()]
+    off = order[d[order] > (1 + _ASYMMETRY) * smallest]
+    if len(off):
+        a, b = rows[i[off[0]]], rows[j[off[0]]]
+        raise ValueError(f"`X` must hold one distance for every pair of points, got two for points {a} and {b}.")
+    out = np.empty_like(d)
+    out[order] = smallest
+    return out
 
 
 def _check_scales(scales: Array, rows: Array, remedy: str) -> None:

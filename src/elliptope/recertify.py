@@ -8,9 +8,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ._base import check_kernel_matrix, count_threads
+from .diagonals import CallableDiagonal, SampledDiagonal
 from .embedding import SDPEmbedding
+from .extension import Extension
 from .kernels import Array, Precomputed
-from .operators import DenseOperator, Operator, kernel_matrix
+from .neighbors import NeighborKernel, Neighbors, SparseKernel
+from .operators import DenseOperator, KernelOperator, Operator, SparseOperator, kernel_matrix
 from .rkhs import RKHSEmbedding, factorized_kernel, regularized_cost
 from .sdp import Certificate
 from .sdp.certify import certify
@@ -29,7 +32,8 @@ def recertify(est: SDPEmbedding | RKHSEmbedding, K: Array | None = None) -> Cert
 
     J is built anew from the training points, weights and kernel that the model holds, and
     :math:`H = \operatorname{Diag}(d)^{-1/2}\, \Xi` from its embedding. What ``certificate_`` says is not looked at: compare
-    with it. Costs what the proof in ``fit`` did, an n × n array and its factorisation.
+    with it. Costs what the proof in ``fit`` did: an n × n array and its factorisation, or, for a neighbour kernel on more
+    points than can be factorised, a test with random vectors.
 
     Parameters
     ----------
@@ -41,7 +45,8 @@ def recertify(est: SDPEmbedding | RKHSEmbedding, K: Array | None = None) -> Cert
     Returns
     -------
     Certificate
-        Of the grade "proved". An embedding that is feasible but not optimal shows in its ``relative_gap``.
+        Of the grade "proved", or "probabilistic" where nothing was factorised. An embedding that is feasible but not optimal
+        shows in its ``relative_gap``.
 
     Raises
     ------
@@ -64,13 +69,32 @@ def recertify(est: SDPEmbedding | RKHSEmbedding, K: Array | None = None) -> Cert
 def _sdp_program(est: SDPEmbedding, K: Array | None) -> tuple[Operator, Array, Array]:
     """J, the embedding with all its components, and d."""
     extension = est._extension
-    J = DenseOperator(_kernel_matrix(est, K), extension.w)
+    J = _operator(est, K)
     _check_equal("degrees m", extension.m, J.m)
     _check_equal("total masses M", extension.M, J.M)
-    d = est._diagonal.on_sample(extension.X, J)
+    d = est._diagonal.on_sample(_points_for(est._diagonal, extension), J)
     J.set_row_scale(J.w * np.sqrt(d))
     _check_equal("rows of `embedding_`", est.embedding_[est._support], est._finish(extension.F))
     return J, extension.F, d
+
+
+def _operator(est: SDPEmbedding, K: Array | None) -> KernelOperator:
+    kernel, w, n_jobs = est._extension.kernel, est._extension.w, count_threads(est.n_jobs)
+    if not isinstance(kernel, SparseKernel):
+        return DenseOperator(_kernel_matrix(est, K), w)
+    _refuse_kernel_matrix(K)
+    if isinstance(kernel, NeighborKernel) and kernel.graph is None:
+        again, matrix = Neighbors().fit(kernel.X, kernel.n_neighbors, n_jobs)
+        _check_equal("scales s", kernel.scales, again.scales)
+        return SparseOperator(matrix, w, n_jobs)
+    return SparseOperator(kernel.matrix(), w, n_jobs)
+
+
+def _points_for(diagonal: SampledDiagonal, extension: Extension) -> Array:
+    """What a function of rows is applied to."""
+    if isinstance(diagonal, CallableDiagonal) and extension.points.shape[1] == 0:
+        raise ValueError("`est` must have kept the rows that a callable `diagonal` is applied to, got a model without them.")
+    return extension.points
 
 
 def _kernel_matrix(est: SDPEmbedding, K: Array | None) -> Array:
