@@ -207,4 +207,3 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
             scale = "n_neighbors" if isinstance(J, SparseOperator) else "bandwidth"
             remedy = f" Other embeddings are as good; a larger `{scale}` usually makes the optimum unique."
         return f"{ended}{solution.message}.{remedy}"
-

@@ -197,9 +197,7 @@ def _scores(estimator: Any, points: Array | None) -> Array:
     return np.log(estimator._extension.m) if points is None else estimator._extension.log_mass(points)
 
 
-def _columns(
-    points: Array, given: Sequence[str] | None, estimator: CertifiedEmbedding, first: int
-) -> tuple[Column, ...]:
+def _columns(points: Array, given: Sequence[str] | None, estimator: CertifiedEmbedding, first: int) -> tuple[Column, ...]:
     """The columns in a few numbers each; those without a name are counted as the rows are."""
     p = points.shape[1]
     names = getattr(estimator, "feature_names_in_", [f"column {first + j}" for j in range(p)]) if given is None else given

@@ -232,9 +232,7 @@ def _riding_metric(iterate: Iterate) -> str:
     metrics = dual_metrics(iterate)
     if iterate.coupling is not None:
         return next(iter(metrics))
-    return min(
-        metrics, key=lambda name: float((metrics[name].solve(iterate.y[:, None])).max()) * metrics[name].total(0.0)
-    )
+    return min(metrics, key=lambda name: float((metrics[name].solve(iterate.y[:, None])).max()) * metrics[name].total(0.0))
 
 
 def certify_by(witness: Iterate, tested: Tested, iterate: Iterate, errors: tuple[float, float]) -> Certificate:
@@ -330,9 +328,7 @@ def _test(
     return run_together(problem.product, [_whitened(iterate, metric, _shift_test(problem, upper, target, rng))])[0]
 
 
-def _shift_test(
-    problem: Problem, upper: float, target: float, rng: np.random.Generator
-) -> Generator[Array, Array, Tested]:
+def _shift_test(problem: Problem, upper: float, target: float, rng: np.random.Generator) -> Generator[Array, Array, Tested]:
     operator, risk = problem.operator, _FAILURE_PROBABILITY / _LANCZOS_RUNS
     return chebyshev_test(problem.n, operator.block_width, upper, target, risk, operator.product_error, rng)
 

@@ -109,8 +109,9 @@ def _stored(args: argparse.Namespace) -> Model:
 
 
 def _colours(label: Column) -> Any:
-    """Labels as numbers where all of them are."""
+    """Labels as numbers where all that are given are."""
     values = label.values.tolist()
-    if all(isinstance(value, str) and is_number(value) for value in values):
-        return np.array([float(value) for value in values])
+    given = [value for value in values if not isinstance(value, str) or value.strip()]
+    if given and all(isinstance(value, str) and is_number(value) for value in given):
+        return np.array([float(value) if value.strip() else np.nan for value in values])
     return label.values
