@@ -265,6 +265,16 @@ def test_a_kernel_matrix_has_scores_but_no_columns():
     assert json.dumps(page_data(report)["symbol"]) == "null"
 
 
+def test_the_neighbour_kernel_has_columns_and_merges_rows():
+    est = SDPEmbedding(kernel="neighbors", random_state=0).fit(np.r_[WINE, WINE[:5]])
+    report = collect(est)
+    assert "There is no slider" in report.note
+    np.testing.assert_allclose([column.low for column in report.columns], WINE.min(axis=0))
+    np.testing.assert_allclose(report.scores, est.score_samples(WINE))
+    page = render(report, "")
+    assert "178 rows, 13 columns, no missing values. 5 rows of weight zero or equal to another left out." in page
+
+
 @pytest.mark.parametrize(
     "estimator",
     [

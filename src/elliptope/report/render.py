@@ -261,10 +261,11 @@ def _columns(report: Report) -> str:
 
 def _columns_note(report: Report) -> str:
     if report.columns is None:
-        return "The rows were given by their similarities (a kernel matrix), without columns."
+        return "The rows were given by their similarities or distances (a kernel matrix or a graph), without columns."
     text = f"{_count(len(report.rows), 'row')}, {_count(len(report.columns), 'column')}, no missing values."
     if report.n_left_out:
-        text += f" {_count(report.n_left_out, 'row')} of weight zero left out."
+        equal = " or equal to another" if "neighbors" in report.parameters.get("kernel", "").lower() else ""
+        text += f" {_count(report.n_left_out, 'row')} of weight zero{equal} left out."
     if report.preparation:
         text += f" {report.preparation}"
     if len(report.columns) > _MAX_COLUMNS:

@@ -36,7 +36,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_output(parser, "the page", required=True)
     parser.add_argument("--title", help="(default: the name of the input)")
     parser.add_argument(
-        "--bandwidths", type=bandwidths, metavar="LIST", help="of the slider: 1,2,3 or low:high:count (default: 11)"
+        "--bandwidths",
+        type=bandwidths,
+        metavar="LIST",
+        help="of the slider: 1,2,3, or low:high:count with equal ratios (default: 11; fewer, or none, for many rows)",
     )
     parser.add_argument("--no-path", action="store_true", help="no slider: only the embedding itself")
     parser.add_argument("--coordinates", metavar="FILE", help="write the coordinates, too")
