@@ -345,6 +345,10 @@ class TestPath:
         np.testing.assert_allclose(sigma[5], reference.bandwidth_, rtol=1e-14)
         np.testing.assert_allclose([sigma[0], sigma[-1]], [reference.bandwidth_ / 2, 2 * reference.bandwidth_], rtol=1e-14)
 
+    @pytest.mark.parametrize("command", ["path", "report"])
+    def test_ranges_are_explained(self, cli, command):
+        assert "low:high:count with equal ratios" in " ".join(cli(command, "--help").out.decode().split())
+
     def test_ranges(self, cli, wine):
         facts = cli("path", wine, "--standardize", "--drop", "class", "--bandwidths", "2:8:3", "--json", "-q").json
         np.testing.assert_allclose([row["bandwidth"] for row in facts["path"]], [2, 4, 8])

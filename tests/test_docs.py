@@ -7,6 +7,7 @@ import io
 import pkgutil
 import re
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from elliptope.cli import main
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+WINE = ROOT / "examples" / "wine.csv"
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)\s]*)?\)")
 # Commands that are shown and not run here, with the reason.
 NOT_RUN = {
@@ -43,11 +45,12 @@ def commands(text):
 
 @pytest.fixture
 def folder(monkeypatch, tmp_path):
-    """A folder with the table of the examples, and a matplotlib that opens no windows."""
+    """A folder with the table of the examples, where README and the other pages have it, and no windows of matplotlib."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    monkeypatch.syspath_prepend(str(ROOT / "docs"))
-    importlib.import_module("make_transcript").write_wine(tmp_path / "wine.csv")
+    (tmp_path / "examples").mkdir()
+    for place in ("wine.csv", "examples/wine.csv"):
+        shutil.copy(WINE, tmp_path / place)
     yield tmp_path
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
@@ -69,6 +72,20 @@ def test_code_runs_in_order(page, folder, capsys):
                     assert main(shlex.split(command, comments=True)[1:]) == 0, capsys.readouterr().err
         elif not language.startswith("{"):  # as in {toctree}, for Sphinx
             pytest.fail(f"{page.name} has a block in {language!r}, which nobody runs")
+
+
+def test_python_can_be_run_again(folder):
+    """Two pages save under the same names, and who tries them tries more than once."""
+    for page in (ROOT / "README.md", ROOT / "docs" / "quickstart.md"):
+        code = "\n".join(text for language, text in blocks(page) if language == "python")
+        for _ in range(2):
+            exec(compile(code, page.name, "exec"), {})
+
+
+def test_the_table_of_the_examples_is_the_data(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    importlib.import_module("make_transcript").write_wine(tmp_path / "wine.csv")
+    assert WINE.read_text() == (tmp_path / "wine.csv").read_text()
 
 
 def test_the_pages_that_should_have_code_have_some():

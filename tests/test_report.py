@@ -1,5 +1,6 @@
 """What is on the report page, and that nothing in the data can turn into HTML. test_report_page.py opens it."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -69,6 +70,35 @@ def test_default_bandwidths_surround_the_chosen_one(wine):
     assert len(sigmas) == 11
     assert report.chosen == 5
     np.testing.assert_allclose(sigmas, np.geomspace(1.0, 4.0, 11))
+
+
+def test_a_second_component_without_content_gives_way_to_the_density(wine):
+    ordinary = collect(wine, bandwidths=None)
+    assert page_data(ordinary)["up"] == 1
+    assert "Up is the density" not in render(ordinary, "")
+    flat = dataclasses.replace(ordinary, spectra=np.array([[0.9995, 0.0005]]))
+    assert page_data(flat)["up"] == 2
+    assert "Up is the density, because the second component carries next to nothing." in render(flat, "")
+    line = dataclasses.replace(ordinary, spectra=np.ones((1, 1)), frames=ordinary.frames[:, :, :1])
+    assert page_data(line)["up"] == 1
+    assert "Up is the density, because there is no second component." in render(line, "")
+
+
+def test_rows_and_columns_are_counted_from_where_one_likes(wine):
+    report = collect(wine, bandwidths=None, first_row=1)
+    np.testing.assert_array_equal(report.rows, np.arange(1, 179))
+    page = render(report, "")
+    assert "Rows are counted from 1." in page
+    assert '<th scope="row">column 13</th>' in page
+    assert "Rows are counted from 0." in render(collect(wine, bandwidths=None), "")
+
+
+def test_what_was_done_before_is_told(wine, tmp_path):
+    steps = make_pipeline(StandardScaler(), "passthrough", SDPEmbedding(bandwidth=3.0, random_state=0)).fit(WINE)
+    page = write_report(steps, tmp_path / "page.html", bandwidths=None).read_text("utf-8")
+    assert "Prepared by StandardScaler, of which these columns are the result." in page
+    report = collect(wine, bandwidths=None, preparation="Columns were divided by ten.")
+    assert "178 rows, 13 columns, no missing values. Columns were divided by ten." in render(report, "")
 
 
 def test_scores_name_the_outliers(report):
@@ -153,13 +183,31 @@ def test_many_classes_share_a_colour_and_keep_their_labels(wine):
     labels[5] = None
     report = collect(wine, labels=labels, bandwidths=None)
     assert len(report.target.names) == 20
-    assert report.target.names[-1] == "other"
+    assert report.target.names[-1] == f"{report.target.rest} other classes"
+    assert report.target.rest == 50 - 19
     assert report.target.codes[5] == -1
     assert report.labels[5] == ""
     for i in range(178):
         name = report.target.names[report.target.codes[i]] if report.target.codes[i] >= 0 else ""
-        assert name in (report.labels[i], "other")
+        assert name in (report.labels[i], report.target.names[-1])
     assert "often" in report.target.names
+
+
+@pytest.mark.parametrize("blank", ["", "  ", None])
+def test_empty_labels_are_no_class(wine, blank):
+    labels = [blank if i == 7 else NAMES[k] for i, k in enumerate(WINE_CLASS)]
+    for target in (collect(wine, y=labels, bandwidths=None).target, collect(wine, labels=labels, bandwidths=None).target):
+        assert target.names == tuple(sorted(NAMES.values()))
+        assert np.flatnonzero(target.codes < 0).tolist() == [7]
+
+
+def test_a_missing_value_has_no_label(wine):
+    y = WINE[:, 0].copy()
+    lowest = int(np.argmin(collect(wine, bandwidths=None).scores))
+    y[lowest] = np.nan
+    page = render(collect(wine, y=pd.Series(y, name="alcohol"), bandwidths=None), "")
+    assert "nan" not in Page(page).cells()
+    assert Page(page).data()["valuesName"] == "alcohol"
 
 
 def test_hostile_text_stays_text(wine):
@@ -215,6 +263,16 @@ def test_a_kernel_matrix_has_scores_but_no_columns():
     page = render(report, "")
     assert "a kernel matrix" in page
     assert json.dumps(page_data(report)["symbol"]) == "null"
+
+
+def test_the_neighbour_kernel_has_columns_and_merges_rows():
+    est = SDPEmbedding(kernel="neighbors", random_state=0).fit(np.r_[WINE, WINE[:5]])
+    report = collect(est)
+    assert "There is no slider" in report.note
+    np.testing.assert_allclose([column.low for column in report.columns], WINE.min(axis=0))
+    np.testing.assert_allclose(report.scores, est.score_samples(WINE))
+    page = render(report, "")
+    assert "178 rows, 13 columns, no missing values. 5 rows of weight zero or equal to another left out." in page
 
 
 @pytest.mark.parametrize(

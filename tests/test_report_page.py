@@ -15,7 +15,7 @@ from PIL import Image
 from sklearn.datasets import load_wine
 
 from common import RANK_4, WINE, WINE_CLASS, fit
-from elliptope._target import Classes
+from elliptope._target import Classes, Values
 from elliptope.report.content import collect
 from elliptope.report.render import render
 from elliptope.report.write import plotly_script
@@ -257,6 +257,47 @@ def test_one_component_is_shown_against_density(open_report):
     browser = open_report(report)
     np.testing.assert_allclose(plotted(browser), np.column_stack([report.frames[1], report.scores]), rtol=1e-5)
     assert browser.errors() == []
+
+
+def test_a_flat_component_gives_way_to_the_density(open_report, wine):
+    report = dataclasses.replace(wine, spectra=np.tile([0.9995, 0.0005], (len(wine.fits), 1)))
+    browser = open_report(report)
+    Z = report.frames[report.chosen]
+    np.testing.assert_allclose(plotted(browser), np.column_stack([Z[:, 0], report.scores]), rtol=1e-5)
+    assert browser.run("return document.getElementById('axis-y').selectedOptions[0].text") == "Log density"
+    browser.find("#axis-y").send_keys("Component 2")
+    browser.until("return view.own === 0 && view.axes[1] === 1")
+    np.testing.assert_allclose(plotted(browser), Z, rtol=1e-5, atol=1e-9)
+    assert browser.errors() == []
+
+
+def test_colours_are_explained(open_report, wine):
+    """A colour bar has a title; rows without a label, and classes that share a colour, are grey and say what they are."""
+    values = dataclasses.replace(
+        wine, target=Values(np.where(np.arange(178) == 3, np.nan, WINE[:, 0])), target_name="<b>acid"
+    )
+    browser = open_report(values)
+    assert browser.run("return scatter.querySelector('.cbtitle').textContent") == "<b>acid"
+    assert browser.run("return labelOf(3)") == ""
+    assert browser.errors() == []
+    names = [f"c{i % 40}" if i % 10 else "" for i in range(178)]
+    browser = open_report(collect(fit(WINE), y=names, bandwidths=None))
+    chips = [
+        (button.text, button.find_element("css selector", "path").get_attribute("style"))
+        for button in browser.find_all("#legend button")
+    ]
+    assert [text for text, _ in chips[-2:]] == ["17 other classes", "no label"]
+    assert all("--grey" in style for _, style in chips[-2:])
+    assert all(text for text, _ in chips)
+    assert browser.errors() == []
+
+
+def test_bandwidths_that_are_left_out_are_told(open_report, wine):
+    browser = open_report(wine)
+    assert not browser.find("#slider-note").is_displayed()
+    note = "σ = 0.1, 0.2 left out: stopped by hand."
+    browser = open_report(dataclasses.replace(wine, note=note))
+    assert browser.find("#slider-note").text == note
 
 
 def test_hostile_text_is_shown_as_it_is(open_report, hostile):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,14 +16,18 @@ _MAX_INTEGER_CLASSES = 20
 
 @dataclass(frozen=True)
 class Classes:
-    """Class names, and the class of every row: an index into ``names``, -1 where there is no label."""
+    """Class names, and the class of every row: an index into ``names``, -1 where there is no label.
+
+    Where ``rest`` is not zero, the last entry is no class but so many of them together.
+    """
 
     names: tuple[str, ...]
     codes: Array
+    rest: int = 0
 
     def split(self, n: int) -> tuple[Classes, Classes]:
         """The first n rows, and the others."""
-        return Classes(self.names, self.codes[:n]), Classes(self.names, self.codes[n:])
+        return replace(self, codes=self.codes[:n]), replace(self, codes=self.codes[n:])
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ on the sample extends by
           \qquad c = \frac1M \sum_i w_i \sqrt{m_i} f_i ,
 
 where :math:`\bar a_e` is the extended kernel of the paper. The bracket is computed in the log domain: it is finite and exact
-however far x lies.
+however far x lies, as long as its squared distances are finite.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from .._checks import Array, check_integer
 from .._records import PathRecord
 from .._target import Target, check_target
 from ..embedding import SDPEmbedding
+from ..neighbors import NeighborKernel
 from .frames import turned_frames
 from .labels import check_labels, texts
 from .slider import make_slider
@@ -49,7 +50,7 @@ class Report:
     first_row : int
         The number of the first row of the data.
     n_left_out : int
-        Rows of weight zero.
+        Rows of weight zero; with the neighbour kernel also those that equal another one.
     row_names : tuple of str or None
     target : Classes, Values or None
         What colours the points.
@@ -181,8 +182,9 @@ def collect(
 
 
 def _training_rows(estimator: Any) -> tuple[Array | None, Array]:
-    """Points that the estimator was fitted to (None for a kernel matrix), and the rows at which they stand."""
-    points, n = estimator._extension.X, len(estimator.embedding_)
+    """Points that the estimator was fitted to (None for a kernel matrix or a graph), and the rows at which they stand."""
+    extension, n = estimator._extension, len(estimator.embedding_)
+    points = extension.kernel.X if isinstance(extension.kernel, NeighborKernel) else extension.X
     rows = estimator._support if isinstance(estimator, SDPEmbedding) else np.arange(n)
     if len(rows) != len(points):
         raise ValueError(
@@ -197,9 +199,7 @@ def _scores(estimator: Any, points: Array | None) -> Array:
     return np.log(estimator._extension.m) if points is None else estimator._extension.log_mass(points)
 
 
-def _columns(
-    points: Array, given: Sequence[str] | None, estimator: CertifiedEmbedding, first: int
-) -> tuple[Column, ...]:
+def _columns(points: Array, given: Sequence[str] | None, estimator: CertifiedEmbedding, first: int) -> tuple[Column, ...]:
     """The columns in a few numbers each; those without a name are counted as the rows are."""
     p = points.shape[1]
     names = getattr(estimator, "feature_names_in_", [f"column {first + j}" for j in range(p)]) if given is None else given

@@ -12,7 +12,6 @@ from .._target import Classes, Target, check_target, read_target
 
 # Classes with a colour and a symbol of their own.
 _MAX_CLASSES = 20
-_OTHER = "other"
 
 
 def check_labels(y: Any, labels: Any, n: int, rows: Array) -> tuple[Target | None, tuple[str, ...] | None]:
@@ -24,8 +23,8 @@ def check_labels(y: Any, labels: Any, n: int, rows: Array) -> tuple[Target | Non
             raise ValueError(f"`labels` must hold a label for every row when `y` is not given, got {labels!r}.")
         names = labels
     elif labels is not None:
-        per_row = check_target("labels", labels, n)[rows]
-    coloured_by = per_row if y is None else check_target("y", y, n)[rows]
+        per_row = _known(check_target("labels", labels, n)[rows])
+    coloured_by = per_row if y is None else _known(check_target("y", y, n)[rows])
     if coloured_by is None:
         return None, None
     target = read_target(coloured_by, labels=names)
@@ -35,6 +34,18 @@ def check_labels(y: Any, labels: Any, n: int, rows: Array) -> tuple[Target | Non
     if isinstance(target, Classes) and limited is not target:
         return limited, tuple(target.names[code] if code >= 0 else "" for code in target.codes)
     return limited, None
+
+
+def _known(values: Array) -> Array:
+    """Entries without a text in them are no labels."""
+    if values.dtype.kind not in "OU":
+        return values
+    blank = np.array([isinstance(value, str) and not value.strip() for value in values.tolist()], dtype=bool)
+    if not blank.any():
+        return values
+    known = values.astype(object)
+    known[blank] = None
+    return known
 
 
 def texts(values: Array) -> tuple[str, ...]:
@@ -50,4 +61,5 @@ def _limit(target: Target) -> Target:
     kept = np.sort(np.argsort(-counts, kind="stable")[: _MAX_CLASSES - 1])
     place = np.full(len(target.names) + 1, len(kept))
     place[kept], place[-1] = np.arange(len(kept)), -1  # the last entry is the one of -1, no label
-    return Classes((*(target.names[k] for k in kept), _OTHER), place[target.codes])
+    rest = len(target.names) - len(kept)
+    return Classes((*(target.names[k] for k in kept), f"{rest} other classes"), place[target.codes], rest)

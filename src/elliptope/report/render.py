@@ -22,6 +22,8 @@ from .words import explain, headline, outward, round_up
 _OUTLIERS = 12
 _MAX_COLUMNS = 200
 _MAX_SHARES = 4
+# Share of an eigenvalue below which its component is a line in the picture.
+_NEGLIGIBLE = 1e-3
 # In the order in which they run.
 _SCRIPTS = ("data.js", "scatter.js", "selection.js", "page.js")
 
@@ -67,7 +69,7 @@ def page_data(report: Report) -> dict[str, Any]:
     target = report.target
     classes, values = None, None
     if isinstance(target, Classes):
-        classes = {"names": list(target.names), "codes": _base64(target.codes, "<i4")}
+        classes = {"names": list(target.names), "codes": _base64(target.codes, "<i4"), "rest": target.rest}
     elif isinstance(target, Values):
         values = _base64(target.values, "<f4")
     m, n, k = report.frames.shape
@@ -82,6 +84,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "scores": _base64(report.scores, "<f4"),
         "frames": _base64(report.frames.transpose(0, 2, 1), "<f4"),  # one axis after the other
         "chosen": report.chosen,
+        "up": _up(report),
         "symbol": report.symbol,
         "fits": [
             {"scale": _number(fit.bandwidth), "text": _scale(report, i), "summary": _summary(report, i), "shares": shares}
@@ -130,11 +133,20 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
+def _up(report: Report) -> int:
+    """The axis that is drawn upwards: the second component, or the density (the last axis) where that carries nothing."""
+    shares, axes = report.spectra[report.chosen], report.frames.shape[2]
+    return 1 if axes > 1 and len(shares) > 1 and shares[1] >= _NEGLIGIBLE else axes
+
+
 def _reading(report: Report) -> str:
     text = "Every point is a row of the data. Rows that are alike point the same way from the centre"
     if report.parameters["diagonal"] == "'kernel'" and report.parameters["normalize"] == "None":
-        return f"{text}; the farther out a row, the fewer neighbours it has."
-    return f"{text}."
+        text += "; the farther out a row, the fewer neighbours it has"
+    if 1 <= _up(report) < report.frames.shape[2]:
+        return f"{text}."
+    why = "there is no second component" if report.frames.shape[2] == 1 else "the second component carries next to nothing"
+    return f"{text}. Up is the density, because {why}."
 
 
 def _limits(several: bool) -> str:
@@ -220,7 +232,8 @@ def _label(report: Report, i: int) -> str:
     if report.labels is not None:
         return report.labels[i]
     if isinstance(report.target, Values):
-        return f"{report.target.values[i]:.6g}"
+        value = report.target.values[i]
+        return "" if math.isnan(value) else f"{value:.6g}"
     assert isinstance(report.target, Classes)
     return report.target.names[report.target.codes[i]] if report.target.codes[i] >= 0 else ""
 
@@ -248,10 +261,11 @@ def _columns(report: Report) -> str:
 
 def _columns_note(report: Report) -> str:
     if report.columns is None:
-        return "The rows were given by their similarities (a kernel matrix), without columns."
+        return "The rows were given by their similarities or distances (a kernel matrix or a graph), without columns."
     text = f"{_count(len(report.rows), 'row')}, {_count(len(report.columns), 'column')}, no missing values."
     if report.n_left_out:
-        text += f" {_count(report.n_left_out, 'row')} of weight zero left out."
+        equal = " or equal to another" if "neighbors" in report.parameters.get("kernel", "").lower() else ""
+        text += f" {_count(report.n_left_out, 'row')} of weight zero{equal} left out."
     if report.preparation:
         text += f" {report.preparation}"
     if len(report.columns) > _MAX_COLUMNS:

@@ -51,7 +51,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_output(parser, "table with a row per bandwidth (default: -, standard output)")
     add_output_format(parser)
     parser.add_argument(
-        "--bandwidths", type=bandwidths, metavar="LIST", help="1,2,3 or low:high:count (default: 11 around `auto`)"
+        "--bandwidths",
+        type=bandwidths,
+        metavar="LIST",
+        help="1,2,3, or low:high:count with equal ratios (default: 11 around `auto`)",
     )
     parser.add_argument(
         "--embeddings", metavar="FILE", help="coordinates, too: a row per bandwidth and row, each turned onto its neighbour"

@@ -36,7 +36,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_output(parser, "the page", required=True)
     parser.add_argument("--title", help="(default: the name of the input)")
     parser.add_argument(
-        "--bandwidths", type=bandwidths, metavar="LIST", help="of the slider: 1,2,3 or low:high:count (default: 11)"
+        "--bandwidths",
+        type=bandwidths,
+        metavar="LIST",
+        help="of the slider: 1,2,3, or low:high:count with equal ratios (default: 11; fewer, or none, for many rows)",
     )
     parser.add_argument("--no-path", action="store_true", help="no slider: only the embedding itself")
     parser.add_argument("--coordinates", metavar="FILE", help="write the coordinates, too")
@@ -109,8 +112,9 @@ def _stored(args: argparse.Namespace) -> Model:
 
 
 def _colours(label: Column) -> Any:
-    """Labels as numbers where all of them are."""
+    """Labels as numbers where all that are given are."""
     values = label.values.tolist()
-    if all(isinstance(value, str) and is_number(value) for value in values):
-        return np.array([float(value) for value in values])
+    given = [value for value in values if not isinstance(value, str) or value.strip()]
+    if given and all(isinstance(value, str) and is_number(value) for value in given):
+        return np.array([float(value) if value.strip() else np.nan for value in values])
     return label.values

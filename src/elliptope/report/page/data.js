@@ -14,7 +14,7 @@ function unpack(raw) {
     rows: numbers(raw.rows, Int32Array),
     scores,
     values: raw.values && numbers(raw.values, Float32Array),
-    classes: raw.classes && { names: raw.classes.names, codes: numbers(raw.classes.codes, Int32Array) },
+    classes: raw.classes && { ...raw.classes, codes: numbers(raw.classes.codes, Int32Array) },
     /* Frame f is a list of columns: the components, then the density, which is the same at every bandwidth. */
     frames: Array.from({ length: frames }, (_, f) => [
       ...Array.from({ length: axes }, (_, a) => positions.subarray((f * axes + a) * rows, (f * axes + a + 1) * rows)),
@@ -39,7 +39,7 @@ function isComponent(a) {
 function labelOf(i) {
   if (report.labels) return report.labels[i];
   if (report.classes) return report.classes.names[report.classes.codes[i]] ?? "";
-  if (report.values) return String(Number(report.values[i].toPrecision(6)));
+  if (report.values) return Number.isNaN(report.values[i]) ? "" : String(Number(report.values[i].toPrecision(6)));
   return "";
 }
 
@@ -62,17 +62,19 @@ const SYMBOLS = [
 /* Characters of a name that fit into a hover box. */
 const LONG = 60;
 
-/* Groups of rows that are drawn alike: { name, members, colour, symbol, path }. Rows without a label come last. */
+/* Groups of rows that are drawn alike: { name, members, colour, symbol, path }. Classes that share a group, and rows without
+   a label, come last, in grey. */
 const groups = makeGroups();
 
 function makeGroups() {
   const all = Array.from({ length: report.n }, (_, i) => i);
   if (!report.classes) return [group("", all, 0)];
-  const { names, codes } = report.classes;
+  const { names, codes, rest } = report.classes;
   const members = names.map(() => []);
   const unlabelled = [];
   for (const i of all) (codes[i] >= 0 ? members[codes[i]] : unlabelled).push(i);
   const made = names.map((name, k) => group(name, members[k], k));
+  if (rest) made.at(-1).colour = "grey";
   if (unlabelled.length) made.push({ ...group("no label", unlabelled, 0), colour: "grey" });
   return made;
 }

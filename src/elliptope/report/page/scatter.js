@@ -16,7 +16,7 @@ const MARGIN = 0.06;
 const ZOOM_STEP = 1.5;
 
 const view = {
-  axes: [0, 1],
+  axes: [0, report.up],
   frame: report.chosen,
   shown: report.frames[report.chosen], // columns as they are on the screen, between two frames while points move
   moved: false, // whether the user has chosen the part of the plane that is shown
@@ -148,7 +148,8 @@ function restyle() {
 }
 
 function scaleOf(tickcolor) {
-  const colorbar = { thickness: 10, outlinewidth: 0, len: 0.7, tickfont: { size: 11, color: tickcolor } };
+  const title = { text: plain(shorten(report.valuesName ?? "")), side: "right", font: { size: 12, color: tickcolor } };
+  const colorbar = { thickness: 10, outlinewidth: 0, len: 0.7, tickfont: { size: 11, color: tickcolor }, title };
   return { color: report.values, colorscale: "Cividis", colorbar };
 }
 
