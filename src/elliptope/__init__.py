@@ -3,6 +3,7 @@
 from . import datasets, theory
 from .diffusion import DiffusionMap
 from .embedding import SDPEmbedding
+from .neighbors import Neighbors
 from .path import bandwidth_path
 from .persistence import ModelFileError, load
 from .rkhs import RKHSEmbedding
@@ -12,6 +13,7 @@ __version__ = "0.1.0"
 __all__ = [
     "DiffusionMap",
     "ModelFileError",
+    "Neighbors",
     "RKHSEmbedding",
     "SDPEmbedding",
     "__version__",
