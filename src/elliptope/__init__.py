@@ -3,6 +3,7 @@
 from . import datasets, streaming, theory
 from .diffusion import DiffusionMap
 from .embedding import SDPEmbedding
+from .neighbors import Neighbors
 from .path import bandwidth_path
 from .persistence import ModelFileError, load
 from .planner import InsufficientMemoryError, estimate_memory
@@ -14,6 +15,7 @@ __all__ = [
     "DiffusionMap",
     "InsufficientMemoryError",
     "ModelFileError",
+    "Neighbors",
     "RKHSEmbedding",
     "SDPEmbedding",
     "__version__",
