@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..embedding import SDPEmbedding
+from ..neighbors import neighbor_rule
 from .console import Console
 from .data import Data, read_data
 from .errors import CommandError, ExitCode, listing
@@ -59,10 +61,9 @@ def fit(args: argparse.Namespace, data: Data, console: Console) -> Model:
         with console.watching(est):
             est.fit(X, sample_weight=data.weight)
     except MemoryError:
-        n = len(X)
         raise CommandError(
-            f"{data.source}: not enough memory: the kernel of {n} rows alone takes {8 * n * n / 2**30:.3g} GiB; fit a part "
-            "of the rows, and embed the others with `transform`"
+            f"{data.source}: not enough memory{_dense_need(est, len(X))}; fit a part of the rows, and embed the others with "
+            "`transform`"
         ) from None
     if getattr(est, "status_", "") == "interrupted":
         raise KeyboardInterrupt
@@ -72,6 +73,14 @@ def fit(args: argparse.Namespace, data: Data, console: Console) -> Model:
     return Model(est, standardizer, data.label, data.id, data.source)
 
 
+def _dense_need(est: Any, n: int) -> str:
+    """What a kernel that is stored in full takes, and which one is not."""
+    need = f": the kernel of {n} rows alone takes {8 * n * n / 2**30:.3g} GiB"
+    if not isinstance(est, SDPEmbedding):
+        return need
+    return "" if neighbor_rule(est.kernel) is not None else f"{need}; --kernel neighbors takes far less"
+
+
 def exit_code(est: Any) -> ExitCode:
     return ExitCode.OK if getattr(est, "status_", "optimal") == "optimal" else ExitCode.NOT_OPTIMAL
 
@@ -79,12 +88,19 @@ def exit_code(est: Any) -> ExitCode:
 def sentence(est: Any) -> str:
     """How a fit went, for people."""
     n, k = est.embedding_.shape
-    scale = getattr(est, "bandwidth_", None) or getattr(est, "length_scale_", None)
-    text = f"{n} rows in {k} column{'' if k == 1 else 's'}, bandwidth {scale:.6g}"
+    text = f"{n} rows in {k} column{'' if k == 1 else 's'}{_scale(est)}"
     if not hasattr(est, "certificate_"):
         return f"{type(est).__name__}: {text}"
     certificate = est.certificate_
     return f"{est.status_}: {text}; {certificate.grade}, relative gap {certificate.relative_gap:.1e} (tol {est.tol:g})"
+
+
+def _scale(est: Any) -> str:
+    """What a row's surroundings are, where the kernel says."""
+    if neighbor_rule(getattr(est, "kernel", None)) is not None:
+        return f", {est.n_neighbors} neighbours"
+    scale = getattr(est, "bandwidth_", None) or getattr(est, "length_scale_", None)
+    return "" if scale is None else f", bandwidth {scale:.6g}"
 
 
 def facts(model: Model) -> dict[str, Any]:
@@ -114,7 +130,10 @@ def facts(model: Model) -> dict[str, Any]:
 
 def certificate_facts(certificate: Any) -> dict[str, Any]:
     names = ("grade", "objective", "upper_bound", "gap", "failure_probability", "min_eigenvalue", "stationarity")
-    return {"relative_gap": certificate.relative_gap, **{name: getattr(certificate, name) for name in names}}
+    found = {"relative_gap": certificate.relative_gap, **{name: getattr(certificate, name) for name in names}}
+    if certificate.error_below or certificate.error_above:  # what was solved stands for a costlier problem
+        found |= {"exact_interval": certificate.exact_interval, "exact_relative_gap": certificate.exact_relative_gap}
+    return found
 
 
 def _describe(value: Any) -> Any:

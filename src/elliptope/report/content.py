@@ -46,7 +46,7 @@ class Report:
     rows : (n,) array
         Numbers of the rows shown, in the order of the data.
     n_left_out : int
-        Rows of weight zero.
+        Rows of weight zero, or, with a neighbour kernel, equal to one that is shown.
     row_names : tuple of str or None
     target : Classes, Values or None
         What colours the points.
@@ -64,7 +64,7 @@ class Report:
     scores : (n,) array
         Log density of the rows: low for outliers.
     columns : tuple of Column or None
-        None for a kernel matrix.
+        None for a kernel matrix or a graph.
     parameters, versions : dict
     """
 
@@ -140,7 +140,7 @@ def collect(
         spectra=path.spectra,
         symbol=_symbol(estimator),
         tol=float(estimator.tol),
-        scores=_scores(estimator, points),
+        scores=_scores(estimator),
         columns=columns,
         parameters={name: describe(value) for name, value in sorted(estimator.get_params(deep=False).items())},
         versions=_versions(),
@@ -148,9 +148,11 @@ def collect(
 
 
 def _training_rows(estimator: Any) -> tuple[Array | None, Array]:
-    """Points that the estimator was fitted to (None for a kernel matrix), and the rows at which they stand."""
-    points, n = estimator._extension.X, len(estimator.embedding_)
-    rows = estimator._support if isinstance(estimator, SDPEmbedding) else np.arange(n)
+    """Points that the estimator was fitted to (None for a kernel matrix or a graph), and the rows at which they stand."""
+    extension, n = estimator._extension, len(estimator.embedding_)
+    points, rows = extension.X, np.arange(n)
+    if isinstance(estimator, SDPEmbedding):
+        points, rows = extension.points, estimator._support
     if len(rows) != len(points):
         raise ValueError(
             f"`X_or_estimator` must have kept all rows, got {len(points)} points for {n} rows: it has merged equal rows, or "
@@ -159,9 +161,10 @@ def _training_rows(estimator: Any) -> tuple[Array | None, Array]:
     return (None if points.shape[1] == 0 else points), rows
 
 
-def _scores(estimator: Any, points: Array | None) -> Array:
-    """``score_samples`` of the training points, whose degrees a precomputed kernel has kept instead of the points."""
-    return np.log(estimator._extension.m) if points is None else estimator._extension.log_mass(points)
+def _scores(estimator: Any) -> Array:
+    """``score_samples`` of the training points, of which an SDPEmbedding has kept the degrees."""
+    extension = estimator._extension
+    return np.log(extension.m) if isinstance(estimator, SDPEmbedding) else extension.log_mass(extension.X)
 
 
 def _feature_names(given: Sequence[str] | None, estimator: CertifiedEmbedding, p: int) -> list[str]:
