@@ -287,6 +287,32 @@ USAGE = {
     "bandwidth NaN": Case(EMBED + " --bandwidth nan", "--bandwidth: must be a positive number or one of", 2),
     "no components": Case(EMBED + " --n-components 0", "--n-components: must be a whole number of at least 1, got '0'", 2),
     "no jobs": Case(EMBED + " --jobs 0", "--jobs: must be a whole number other than 0 (-1: all cores), got '0'", 2),
+    "neighbors of another kernel": Case(EMBED + " --neighbors 5", "--neighbors applies to --kernel neighbors only", 2),
+    "neighbors of a named kernel": Case(
+        EMBED + " --kernel laplacian --neighbors 5", "--neighbors applies to --kernel neighbors only", 2
+    ),
+    "one neighbor": Case(
+        EMBED + " --kernel neighbors --neighbors 1", "--neighbors: must be a whole number of at least 2, got '1'", 2
+    ),
+    "neighbors and a bandwidth": Case(
+        EMBED + " --kernel neighbors --bandwidth 2",
+        "--bandwidth does not apply to --kernel neighbors, which takes --neighbors instead",
+        2,
+    ),
+    "neighbors and a slider": Case(
+        "report t.csv --label kind -o out.html --kernel neighbors --bandwidths 1,2",
+        "--bandwidths does not apply to --kernel neighbors",
+        2,
+    ),
+    "neighbors in a diffusion map": Case(
+        EMBED + " --method diffusion --kernel neighbors",
+        "--kernel neighbors does not apply to --method diffusion, only to sdp",
+        2,
+    ),
+    "neighbors on a path": Case("path t.csv --drop kind --kernel neighbors", "--kernel neighbors has no bandwidth", 2),
+    "more neighbors than rows": Case(
+        EMBED + " --kernel neighbors --neighbors 31", "`n_neighbors` must be between 2 and the number of distinct points, 30"
+    ),
     "unknown kernel": Case(EMBED + " --kernel cubic", "--kernel: invalid choice: 'cubic'", 2),
     "option of another method": Case(
         EMBED + " --method diffusion --tol 1e-3", "--tol does not apply to --method diffusion, only to sdp, rkhs", 2
@@ -454,7 +480,7 @@ class TestTrouble:
             (
                 MemoryError("Unable to allocate 3 TiB"),
                 1,
-                "t.csv: not enough memory: the kernel of 30 rows alone takes 6.71e-06 GiB",
+                "t.csv: not enough memory: the kernel of 30 rows alone takes 6.71e-06 GiB; --kernel neighbors takes",
             ),
             (InsufficientMemoryError("Not enough memory. It needs 5 GB."), 1, "t.csv: Not enough memory. It needs 5 GB."),
             (TypeError("two\nlines"), 1, "unexpected TypeError: two lines (run again with --debug, and report it)"),
@@ -472,6 +498,14 @@ class TestTrouble:
         if message is not None:
             check(outcome, code, message)
         assert snapshot(folder) == before
+
+    def test_memory_for_neighbors(self, cli, folder, monkeypatch):
+        def fail(*_, **__):
+            raise MemoryError
+
+        monkeypatch.setattr(SDPEmbedding, "fit", fail)
+        outcome = cli(*EMBED.split(), "--kernel", "neighbors")
+        check(outcome, 1, "t.csv: not enough memory; fit a part of the rows")
 
     def test_interrupted_fit_is_not_kept(self, cli, folder, monkeypatch):
         """The solver catches Ctrl-C and gives what it has; the command line wants all or nothing."""

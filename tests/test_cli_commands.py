@@ -10,8 +10,9 @@ import pytest
 
 from commandline import CLASSES, NAMES, RAW, Runner, coordinates, snapshot, wine_rows, write_csv
 from common import WINE, fit
-from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding, bandwidth_path, load
+from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding, bandwidth_path, load, operators
 from elliptope.cli import load_pipeline
+from elliptope.cli.fitting import certificate_facts
 from elliptope.persistence import save
 
 # Exactness is the point: no tolerance where the same numbers go the same way.
@@ -60,6 +61,8 @@ class TestEmbed:
                 "--bandwidth 2 --kernel laplacian --n-components 1 --normalize unit --tol 1e-4 --seed 3 --jobs 2",
                 SDPEmbedding(1, kernel="laplacian", bandwidth=2.0, normalize="unit", tol=1e-4, random_state=3),
             ),
+            ("--kernel neighbors --neighbors 20", SDPEmbedding(kernel="neighbors", n_neighbors=20, random_state=0)),
+            ("--kernel neighbors --jobs 2", SDPEmbedding(kernel="neighbors", random_state=0)),
             ("--diagonal constant --bandwidth 3", SDPEmbedding(diagonal="constant", bandwidth=3.0, random_state=0)),
         ],
     )
@@ -318,6 +321,65 @@ class TestCertify:
         outcome = cli("certify", tmp_path / "m")
         assert outcome.code == 1
         assert "a DiffusionMap has no certificate" in outcome.err
+
+
+class TestNeighbors:
+    @pytest.fixture
+    def model(self, cli, wine, tmp_path):
+        argv = ("fit", wine, "--standardize", "--label", "class", "--kernel", "neighbors", "--neighbors", 12)
+        outcome = cli(*argv, "-o", tmp_path / "m")
+        assert outcome.code == 0
+        assert "optimal: 178 rows in" in outcome.err
+        assert ", 12 neighbours; proved, relative gap" in outcome.err
+        return tmp_path / "m"
+
+    def test_model(self, cli, wine, model):
+        est = fit(WINE, kernel="neighbors", n_neighbors=12)
+        same(cli("transform", model, wine, "--label", "class").numbers, est.transform(WINE))
+        facts = cli("info", model, "--json").json
+        assert "bandwidth" not in facts
+        assert facts["parameters"]["n_neighbors"] == 12
+        assert b"12 neighbours" in cli("info", model).out
+        assert b"178 rows" in cli("info", model).out
+
+    def test_certify(self, cli, model):
+        outcome = cli("certify", model)
+        assert outcome.code == 0
+        assert b"confirmed" in outcome.out
+
+    def test_certify_where_nothing_can_be_factorised(self, cli, wine, tmp_path, monkeypatch):
+        """What was tested with random vectors is confirmed by another test, and by a proof."""
+        monkeypatch.setattr(operators.sparse, "_LARGEST_DENSE", 10)
+        argv = ("fit", wine, "--standardize", "--label", "class", "--kernel", "neighbors", "-o", tmp_path / "m")
+        assert "; probabilistic, relative gap" in cli(*argv).err
+        for limit, grade in ((10, "probabilistic"), (1000, "proved")):
+            monkeypatch.setattr(operators.sparse, "_LARGEST_DENSE", limit)
+            facts = cli("certify", tmp_path / "m", "--json").json
+            assert facts["confirmed"] is True
+            assert facts["found"]["grade"] == grade
+
+    def test_parts(self, cli, tmp_path):
+        rows = [["a", "b"], *([i % 5 + 100 * (i % 2), i * i % 7] for i in range(40))]
+        outcome = cli("embed", write_csv(tmp_path / "t.csv", rows), "--kernel", "neighbors", "--neighbors", 5)
+        assert "elliptope: warning: The graph of neighbours has" in outcome.err
+
+    def test_report(self, cli, model, tmp_path):
+        pytest.importorskip("plotly")
+        assert cli("report", model, "-o", tmp_path / "page.html").code == 0
+        assert "178" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+    def test_precomputed_models_have_no_scale_to_tell(self, cli, tmp_path):
+        save(fit(np.exp(-(WINE[:, None, 0] - WINE[:, 0]) ** 2), kernel="precomputed"), tmp_path / "m")
+        assert b"178 rows in" in cli("info", tmp_path / "m").out
+
+
+def test_what_is_known_of_the_exact_problem_is_told_where_it_differs():
+    certificate = fit(WINE, bandwidth=3.0).certificate_
+    assert "exact_interval" not in certificate_facts(certificate)
+    facts = certificate_facts(replace(certificate, error_below=0.5, error_above=0.25))
+    assert facts["exact_interval"] == (certificate.objective - 0.5, certificate.upper_bound + 0.25)
+    assert facts["exact_relative_gap"] == pytest.approx((certificate.gap + 0.75) / certificate.gain)
+    assert facts["relative_gap"] == certificate.relative_gap
 
 
 class TestPath:

@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
+from sklearn.neighbors import KNeighborsTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
@@ -222,6 +223,17 @@ class TestLearnedKernel:
         second = LearnedKernelDisplay.from_estimator(same, K, WINE_CLASS, max_rows=50)
         np.testing.assert_allclose(first.kernel, est.learned_kernel(frame.iloc[first.rows]))
         np.testing.assert_allclose(second.kernel, same.learned_kernel(K)[np.ix_(second.rows, second.rows)])
+
+    @pytest.mark.parametrize("graph", [False, True], ids=["rows", "graph"])
+    def test_neighbors(self, graph):
+        transformer = KNeighborsTransformer(n_neighbors=25, mode="distance").fit(CLUSTERS)
+        X = transformer.transform(CLUSTERS) if graph else CLUSTERS
+        est = fit(X, kernel="neighbors", n_neighbors=20)
+        display = LearnedKernelDisplay.from_estimator(est, X, CLUSTER)
+        np.testing.assert_allclose(display.kernel, est.learned_kernel(X)[np.ix_(display.rows, display.rows)], atol=1e-12)
+        assert "SDPEmbedding, 20 neighbours" in display.ax_.get_title()
+        thin = LearnedKernelDisplay.from_estimator(est, X, max_rows=20)
+        assert thin.kernel.shape == (20, 20)
 
     def test_bad_input(self, clusters):
         with pytest.raises(ValueError, match=r"`y` must have one entry per row, shape \(310,\)"):

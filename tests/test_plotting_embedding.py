@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
+from sklearn.neighbors import KNeighborsTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -240,6 +241,19 @@ def test_new_points_are_hollow_and_over_the_others(wine):
     assert all((c.get_facecolors()[:, :3] == 1).all() for c in display.new_scatters_)
     assert [hexes(c.get_edgecolors())[0] for c in display.new_scatters_] == [BLUE, ORANGE, GREEN]
     assert legend(display) == ["0", "1", "2", "new"]
+
+
+def test_new_points_of_a_neighbour_kernel():
+    new = WINE[:5] + 0.05
+    est = fit(WINE, kernel="neighbors")
+    display = EmbeddingDisplay.from_estimator(est, WINE, new=new, max_radius=None)
+    np.testing.assert_allclose(display.new, est.transform(new))
+    np.testing.assert_allclose(display.embedding, est.embedding_, atol=1e-6)
+    assert display.ax_.get_title().startswith("SDPEmbedding, 15 neighbours")
+    graph = KNeighborsTransformer(n_neighbors=20, mode="distance").fit(WINE)
+    of_graph = fit(graph.transform(WINE), kernel="neighbors")
+    display = EmbeddingDisplay.from_estimator(of_graph, graph.transform(WINE), new=graph.transform(new))
+    assert display.new.shape == (5, of_graph.n_components_)
 
 
 @pytest.mark.parametrize("known", ["y", "new_y"])

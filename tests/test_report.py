@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.neighbors import KNeighborsTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -251,7 +252,7 @@ def test_rows_of_weight_zero_are_left_out_and_numbers_kept():
     np.testing.assert_allclose(report.frames[0], est.embedding_[kept], atol=1e-12)
     other = fit(WINE, w, bandwidth=4.0, diagonal=d).embedding_[kept]
     np.testing.assert_allclose(report.frames[1] @ report.frames[1].T, other @ other.T, atol=1e-4)
-    assert "of weight zero left out" in render(report, "")
+    assert "left out, of weight zero" in render(report, "")
 
 
 def test_a_kernel_matrix_has_scores_but_no_columns():
@@ -265,14 +266,37 @@ def test_a_kernel_matrix_has_scores_but_no_columns():
     assert json.dumps(page_data(report)["symbol"]) == "null"
 
 
-def test_the_neighbour_kernel_has_columns_and_merges_rows():
-    est = SDPEmbedding(kernel="neighbors", random_state=0).fit(np.r_[WINE, WINE[:5]])
+def test_a_neighbour_kernel_has_columns_and_no_slider():
+    double = np.vstack([WINE, WINE[:7]])
+    est = fit(double, kernel="neighbors")
     report = collect(est)
-    assert "There is no slider" in report.note
-    np.testing.assert_allclose([column.low for column in report.columns], WINE.min(axis=0))
-    np.testing.assert_allclose(report.scores, est.score_samples(WINE))
+    assert len(report.fits) == 1
+    assert [column.median for column in report.columns] == pytest.approx(np.median(WINE, axis=0).tolist())
+    assert report.n_left_out == 7
+    np.testing.assert_allclose(report.scores, est.score_samples(WINE), atol=1e-12)
     page = render(report, "")
-    assert "178 rows, 13 columns, no missing values. 5 rows of weight zero or equal to another left out." in page
+    assert "7 rows of weight zero or equal to another left out" in page
+    assert "kernel and its bandwidth" in page
+    with pytest.raises(ValueError, match="`bandwidths` must be 'auto' or None for an estimator that has no bandwidth"):
+        collect(est, bandwidths=[1.0])
+
+
+def test_a_graph_has_scores_but_no_columns():
+    graph = KNeighborsTransformer(n_neighbors=20, mode="distance").fit_transform(WINE)
+    est = fit(graph, kernel="neighbors")
+    report = collect(est)
+    assert report.columns is None
+    np.testing.assert_allclose(report.scores, est.score_samples(graph), atol=1e-12)
+    assert "distances (a graph)" in render(report, "")
+
+
+def test_the_exact_kernel_has_a_claim_of_its_own(wine):
+    record = collect(wine, bandwidths=None)
+    own = record.fits[0]
+    certificate = dataclasses.replace(own.certificate, error_above=1.0)
+    approximate = dataclasses.replace(record, fits=(dataclasses.replace(own, certificate=certificate),))
+    assert "Exact kernel, optimum" in render(approximate, "")
+    assert "Exact kernel" not in render(record, "")
 
 
 @pytest.mark.parametrize(

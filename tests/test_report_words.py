@@ -1,6 +1,8 @@
 """What the report says of a certificate is true of the certificate."""
 
+import dataclasses
 import math
+import re
 from decimal import Decimal
 
 import numpy as np
@@ -73,7 +75,16 @@ def test_a_proof_is_called_a_proof():
     ("status", "fields", "expected", "absent"),
     [
         ("optimal", {}, ["above 10.5", "proved by", "was not looked into"], ["only optimum"]),
-        ("optimal", {"grade": "probabilistic"}, ["except with a probability of at most", "Lanczos"], ["proved"]),
+        ("optimal", {"grade": "probabilistic"}, ["with a probability of at most", "vectors drawn at random"], ["proved"]),
+        ("optimal", {"error_above": 0.5}, ["the approximate kernel", "at least 10.0000, and", "above 11.0000:", "21 %"], []),
+        ("optimal", {"error_below": 0.5}, ["the approximate kernel", "at least 9.5000, and", "above 10.5000:", "21 %"], []),
+        (
+            "degenerate",
+            {"grade": "probabilistic", "error_below": 0.25, "error_above": 1.0},
+            ["above 10.5000, measured by", "at least 9.7500", "above 11.5000, except with a probability", "35 %"],
+            ["proved"],
+        ),
+        ("max_iter", {"grade": "estimate", "error_below": 1.0}, ["at least 9.0000", "is not known"], ["no embedding gets"]),
         ("degenerate", {"null_space": NullSpace(4, 1e-3, 2, False)}, ["not settled", "other pictures"], ["only optimum,"]),
         ("degenerate", {"null_space": NullSpace(4, 1e-3, 2, True)}, ["not settled", "cost too small"], ["other pictures"]),
         ("max_iter", {"upper": 10.6}, ["ran out of", "draft", "12 %"], ["only optimum"]),
@@ -91,5 +102,25 @@ def test_words_for_every_outcome(status, fields, expected, absent):
     assert "1.0 × 10⁻⁶ was asked for" in text or r.certificate.gap == math.inf
     for part in absent:
         assert part not in text
+    approximate = bool(r.certificate.error_below or r.certificate.error_above)
+    assert ("exact kernel" in text) == approximate
+    assert ("approximate kernel" in headline(r)) == (approximate and status in ("optimal", "degenerate"))
     assert ("optimal" in headline(r).lower()) == (status == "optimal")
     assert ("Proved" in headline(r)) == (status in ("optimal", "degenerate") and r.certificate.grade == "proved")
+
+
+def test_the_two_claims_are_those_of_the_certificate():
+    """What is said of the approximate problem and what is said of the exact one, each rounded to the safe side."""
+    c = certificate(upper=10.123456789, error_below=0.0123456789, error_above=0.3)
+    claim, _, _, exact, _ = explain(PathRecord(2.0, np.eye(3), np.eye(3), np.ones(1), c, "optimal", 1, 1, 0.1), 3, 1e-6)
+    for text, (low, high) in ((claim, (c.objective, c.upper_bound)), (exact, c.exact_interval)):
+        shown = sorted(Decimal(number) for number in re.findall(r"\d+\.\d+", text.split(": what")[0]))
+        assert shown[0] <= Decimal(low) <= Decimal(high) <= shown[-1]
+        assert shown[-1] - shown[0] <= Decimal("1.3") * Decimal(high - low)
+    assert round_up(c.exact_relative_gap) in exact
+
+
+@pytest.mark.parametrize(("bandwidth", "remedy"), [(2.0, "another bandwidth"), (math.nan, "more neighbours")])
+def test_what_to_do_about_other_optima(bandwidth, remedy):
+    r = dataclasses.replace(outcome("degenerate"), bandwidth=bandwidth)
+    assert remedy in explain(r, 3, 1e-6)[-1]

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from .._rounding import round_up
+from ..embedding import SDPEmbedding
+from ..neighbors import neighbor_rule
 from ..planner import InsufficientMemoryError
 from .console import Console
 from .data import Data, read_data
@@ -80,10 +82,9 @@ def fit(args: argparse.Namespace, data: Data, console: Console) -> Model:
     except InsufficientMemoryError as error:
         raise CommandError(f"{data.source}: {error}") from None
     except MemoryError:
-        n = len(X)
         raise CommandError(
-            f"{data.source}: not enough memory: the kernel of {n} rows alone takes {8 * n * n / 2**30:.3g} GiB; fit a part "
-            "of the rows, and embed the others with `transform`"
+            f"{data.source}: not enough memory{_dense_need(est, len(X))}; fit a part of the rows, and embed the others with "
+            "`transform`"
         ) from None
     if getattr(est, "status_", "") == "interrupted":
         raise KeyboardInterrupt
@@ -93,6 +94,14 @@ def fit(args: argparse.Namespace, data: Data, console: Console) -> Model:
     return Model(est, standardizer, data.label, data.id, data.source)
 
 
+def _dense_need(est: Any, n: int) -> str:
+    """What a kernel that is stored in full takes, and which one is not."""
+    need = f": the kernel of {n} rows alone takes {8 * n * n / 2**30:.3g} GiB"
+    if not isinstance(est, SDPEmbedding):
+        return need
+    return "" if neighbor_rule(est.kernel) is not None else f"{need}; --kernel neighbors takes far less"
+
+
 def exit_code(est: Any) -> ExitCode:
     return ExitCode.OK if getattr(est, "status_", "optimal") == "optimal" else ExitCode.NOT_OPTIMAL
 
@@ -100,15 +109,19 @@ def exit_code(est: Any) -> ExitCode:
 def sentence(est: Any) -> str:
     """How a fit went, for people."""
     n, k = est.embedding_.shape
-    text = f"{counted(n, 'row')} in {counted(k, 'column')}"
-    for name in ("bandwidth", "length_scale"):
-        value = getattr(est, f"{name}_", None)
-        if value is not None:
-            text += f", {name.replace('_', ' ')} {value:.6g}"
+    text = f"{counted(n, 'row')} in {counted(k, 'column')}{_scale(est)}"
     if not hasattr(est, "certificate_"):
         return f"{type(est).__name__}: {text}"
     certificate = est.certificate_
     return f"{est.status_}: {text}; {certificate.grade}, relative gap {round_up(certificate.relative_gap)} (tol {est.tol:g})"
+
+
+def _scale(est: Any) -> str:
+    """What a row's surroundings are, where the kernel says."""
+    if neighbor_rule(getattr(est, "kernel", None)) is not None:
+        return f", {est.n_neighbors} neighbours"
+    scale = getattr(est, "bandwidth_", None) or getattr(est, "length_scale_", None)
+    return "" if scale is None else f", bandwidth {scale:.6g}"
 
 
 def facts(model: Model) -> dict[str, Any]:
@@ -138,7 +151,10 @@ def facts(model: Model) -> dict[str, Any]:
 
 def certificate_facts(certificate: Any) -> dict[str, Any]:
     names = ("grade", "objective", "upper_bound", "gap", "failure_probability", "min_eigenvalue", "stationarity")
-    return {"relative_gap": certificate.relative_gap, **{name: getattr(certificate, name) for name in names}}
+    found = {"relative_gap": certificate.relative_gap, **{name: getattr(certificate, name) for name in names}}
+    if certificate.error_below or certificate.error_above:  # what was solved stands for a costlier problem
+        found |= {"exact_interval": certificate.exact_interval, "exact_relative_gap": certificate.exact_relative_gap}
+    return found
 
 
 def _describe(value: Any) -> Any:

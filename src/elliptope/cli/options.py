@@ -23,6 +23,8 @@ METHODS: dict[str, Callable[..., Any]] = {"sdp": SDPEmbedding, "rkhs": RKHSEmbed
 _DEFAULT_METHOD = "sdp"
 # Fits are to be repeatable without anybody asking for it.
 _DEFAULT_SEED = 0
+# The kernel that has neighbours and no bandwidth.
+_NEIGHBORS = "neighbors"
 
 
 def whole(low: int) -> Callable[[str], int]:
@@ -151,7 +153,11 @@ _FLAGS: dict[str, tuple[str, dict[str, Any]]] = {
         "bandwidth",
         {"type": positive_or(*RULES), "metavar": "SIGMA", "help": f"σ, or a rule: {', '.join(RULES)} (sdp, diffusion)"},
     ),
-    "--kernel": ("kernel", {"choices": tuple(BUILT_IN), "help": "(sdp, diffusion)"}),
+    "--kernel": ("kernel", {"choices": (*BUILT_IN, _NEIGHBORS), "help": f"(sdp, diffusion; {_NEIGHBORS}: sdp)"}),
+    "--neighbors": (
+        "n_neighbors",
+        {"type": whole(2), "metavar": "K", "help": f"rows that --kernel {_NEIGHBORS} looks at, a row itself included (sdp)"},
+    ),
     "--diagonal": ("diagonal", {"choices": ("kernel", "constant"), "help": "the bound d (sdp)"}),
     "--normalize": ("normalize", {"choices": ("unit",), "help": "rows to the unit sphere: directions only"}),
     "--length-scale": (
@@ -211,9 +217,23 @@ def parameters_of(args: argparse.Namespace, method: str) -> dict[str, Any]:
             others = ", ".join(name for name, cls in METHODS.items() if parameter in _parameters(cls))
             raise UsageError(f"{flag} does not apply to --method {method}, only to {others}")
         given[parameter] = value
+    _check_kernel(args, method)
     if "random_state" in known:
         given.setdefault("random_state", _DEFAULT_SEED)
     return given
+
+
+def _check_kernel(args: argparse.Namespace, method: str) -> None:
+    """Neighbours and bandwidths exclude each other, whatever the command calls them."""
+    if getattr(args, "kernel", None) != _NEIGHBORS:
+        if getattr(args, "n_neighbors", None) is not None:
+            raise UsageError(f"--neighbors applies to --kernel {_NEIGHBORS} only")
+        return
+    if method != _DEFAULT_METHOD:
+        raise UsageError(f"--kernel {_NEIGHBORS} does not apply to --method {method}, only to {_DEFAULT_METHOD}")
+    for name in ("bandwidth", "bandwidths"):
+        if getattr(args, name, None) is not None:
+            raise UsageError(f"--{name} does not apply to --kernel {_NEIGHBORS}, which takes --neighbors instead")
 
 
 def _parameters(cls: Callable[..., Any]) -> set[str]:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import Array
 from ..diffusion import DiffusionMap
+from ..neighbors import neighbor_rule
 from ..sdp import Certificate
 
 # How the grade of a certificate is said of its gap.
@@ -81,6 +82,8 @@ def _name(step: Any) -> str:
         scale = getattr(step, attribute, None)
         if scale is not None:
             name += f", {symbol} = {scale:.4g}"
+    if neighbor_rule(getattr(step, "kernel", None)) is not None:
+        name += f", {step.n_neighbors} neighbours"
     return name
 
 

@@ -73,7 +73,7 @@ class Report:
     scores : (n,) array
         Log density of the rows: low for outliers.
     columns : tuple of Column or None
-        None for a kernel matrix.
+        None for a kernel matrix or a graph.
     preparation : str or None
         What was done to the columns before.
     parameters, versions : dict
@@ -173,7 +173,7 @@ def collect(
         spectra=slider.path.spectra,
         symbol=_symbol(estimator),
         tol=float(estimator.tol),
-        scores=_scores(estimator, points),
+        scores=_scores(estimator),
         columns=columns,
         preparation=preparation,
         parameters={name: describe(value) for name, value in sorted(estimator.get_params(deep=False).items())},
@@ -184,8 +184,9 @@ def collect(
 def _training_rows(estimator: Any) -> tuple[Array | None, Array]:
     """Points that the estimator was fitted to (None for a kernel matrix or a graph), and the rows at which they stand."""
     extension, n = estimator._extension, len(estimator.embedding_)
-    points = extension.kernel.X if isinstance(extension.kernel, NeighborKernel) else extension.X
-    rows = estimator._support if isinstance(estimator, SDPEmbedding) else np.arange(n)
+    points, rows = extension.X, np.arange(n)
+    if isinstance(estimator, SDPEmbedding):
+        points, rows = extension.points, estimator._support
     if len(rows) != len(points):
         raise ValueError(
             f"`X_or_estimator` must have kept all rows, got {len(points)} points for {n} rows: it has merged equal rows, or "
@@ -194,9 +195,10 @@ def _training_rows(estimator: Any) -> tuple[Array | None, Array]:
     return (None if points.shape[1] == 0 else points), rows
 
 
-def _scores(estimator: Any, points: Array | None) -> Array:
-    """``score_samples`` of the training points, whose degrees a precomputed kernel has kept instead of the points."""
-    return np.log(estimator._extension.m) if points is None else estimator._extension.log_mass(points)
+def _scores(estimator: Any) -> Array:
+    """``score_samples`` of the training points, of which an SDPEmbedding has kept the degrees."""
+    extension = estimator._extension
+    return np.log(extension.m) if isinstance(estimator, SDPEmbedding) else extension.log_mass(extension.X)
 
 
 def _columns(points: Array, given: Sequence[str] | None, estimator: CertifiedEmbedding, first: int) -> tuple[Column, ...]:

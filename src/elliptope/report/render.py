@@ -16,7 +16,7 @@ import numpy as np
 from .._checks import Array
 from .._target import Classes, Values
 from .content import Report
-from .words import explain, headline, outward, round_up
+from .words import explain, headline, outward, round_up, stands_for_another
 
 # Rows in the table of outliers, columns in that of the data, and eigenvalues that are written out.
 _OUTLIERS = 12
@@ -151,8 +151,8 @@ def _reading(report: Report) -> str:
 
 def _limits(several: bool) -> str:
     text = (
-        "The certificate is about the optimisation, not about the world. It does not say that the bandwidth suits the data, "
-        "or that groups in the picture mean anything."
+        "The certificate is about the optimisation, not about the world. It does not say that the kernel and its bandwidth "
+        "suit the data, or that groups in the picture mean anything."
     )
     return f"{text} Move the slider: what stays put over many bandwidths deserves more trust." if several else text
 
@@ -167,6 +167,8 @@ def _facts(report: Report, k: int) -> str:
         "Bound on any": high,
         "Eigenvalues (share)": _shares(report.spectra[k]),
     }
+    if stands_for_another(fit.certificate):
+        facts["Exact kernel, optimum"] = " to ".join(outward(*fit.certificate.exact_interval))
     if report.symbol is not None:
         facts = {"Bandwidth σ" if report.symbol == "σ" else "Length scale ℓ": _scale(report, k), **facts}
     items = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items())
@@ -261,7 +263,7 @@ def _columns(report: Report) -> str:
 
 def _columns_note(report: Report) -> str:
     if report.columns is None:
-        return "The rows were given by their similarities or distances (a kernel matrix or a graph), without columns."
+        return "The rows were given by their similarities (a kernel matrix) or distances (a graph), without columns."
     text = f"{_count(len(report.rows), 'row')}, {_count(len(report.columns), 'column')}, no missing values."
     if report.n_left_out:
         equal = " or equal to another" if "neighbors" in report.parameters.get("kernel", "").lower() else ""

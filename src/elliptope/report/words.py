@@ -24,17 +24,24 @@ _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 def headline(record: PathRecord) -> str:
     """Status and grade in a few words."""
     c = record.certificate
+    of = " for the approximate kernel" if stands_for_another(c) else ""
     if record.status == "optimal":
-        return "Proved optimal" if c.grade == "proved" else "Optimal, very probably"
+        return f"Proved optimal{of}" if c.grade == "proved" else f"Optimal{of}, very probably"
     if record.status == "degenerate":
-        return "Proved best, not settled" if c.grade == "proved" else "Best, not settled"
+        return f"Proved best{of}, not settled" if c.grade == "proved" else f"Best{of}, not settled"
     return {"max_iter": "Not converged", "interrupted": "Stopped early"}.get(record.status, record.status)
 
 
 def explain(record: PathRecord, n: int, tol: float) -> list[str]:
     """Paragraphs on the fit to n points at tolerance ``tol``; the first is the claim itself."""
     c = record.certificate
-    return [_claim(c), _reason(c, n), _room(c, tol), _verdict(record)]
+    exact = [_exact_claim(c)] if stands_for_another(c) else []
+    return [_claim(c), _reason(c, n), _room(c, tol), *exact, _verdict(record)]
+
+
+def stands_for_another(c: Certificate) -> bool:
+    """Whether the problem that was solved is an approximation: what is known of the exact one is then another claim."""
+    return bool(c.error_below or c.error_above)
 
 
 def outward(low: float, high: float) -> tuple[str, str]:
@@ -75,15 +82,36 @@ def _claim(c: Certificate) -> str:
         return f"{reached} How much higher another one could get is not known."
     if c.grade == "estimate":
         return f"{reached} No other is expected to get above {high}, but that is not proved."
-    but = "" if c.grade == "proved" else f", except with a probability of at most {round_up(c.failure_probability)}"
-    return f"No embedding of these data can have an objective above {high}{but}; this one reaches {low}."
+    where = ", measured by the approximate kernel that was solved for" if stands_for_another(c) else ""
+    return f"No embedding of these data can have an objective above {high}{where}{_exception(c)}; this one reaches {low}."
+
+
+def _exception(c: Certificate) -> str:
+    return "" if c.grade == "proved" else f", except with a probability of at most {round_up(c.failure_probability)}"
+
+
+def _exact_claim(c: Certificate) -> str:
+    """What follows for the problem that the solved one stands for, from bounds on how far the two may differ."""
+    low, high = outward(*c.exact_interval)
+    reached = f"Measured by the exact kernel, for which the approximate one stands, this embedding reaches at least {low}"
+    if not math.isfinite(c.exact_interval[1]) or c.grade == "estimate":
+        return f"{reached}. How much higher another one could get is not known."
+    return (
+        f"{reached}, and no embedding gets above {high}{_exception(c)}: what could still be gained there is at most "
+        f"{round_up(c.exact_relative_gap)}. These bounds take in all that the approximation may have changed."
+    )
 
 
 def _reason(c: Certificate, n: int) -> str:
     if not math.isfinite(c.upper_bound) or c.grade == "estimate":
         return "The eigenvalue computation that bounds all embeddings was not finished."
     if c.grade == "probabilistic":
-        return "The bound comes from an eigenvalue computation with a random start (Lanczos), which is wrong no more often."
+        return (
+            "The bound comes from a test, not from a proof: vectors drawn at random were multiplied by a matrix, over and "
+            "over, which makes every way to a higher objective stand out, wherever it leads. A way could be missed only if "
+            "all of the vectors had, by chance, next to nothing in common with it. The probability above is that of such "
+            "bad luck, for any data."
+        )
     return (
         f"This was proved by factorising a matrix of {n} rows and {n} columns, with all rounding of that computation "
         "accounted for. The proof holds for embeddings of any dimension, and however the one shown here was found."
@@ -113,9 +141,12 @@ def _verdict(record: PathRecord) -> str:
         why = "some rows can be moved at a cost too small to be computed"
         if null is not None and not null.unique:
             why = "other embeddings, with other pictures, are as good"
+        remedy = "At another bandwidth, usually a larger one,"
+        if not math.isfinite(record.bandwidth):
+            remedy = "With a kernel that reaches farther, such as one of more neighbours,"
         return (
-            f"But the picture is not settled by that: {why}. Do not read meaning into its details. At another bandwidth, "
-            "usually a larger one, there may be only one optimum."
+            f"But the picture is not settled by that: {why}. Do not read meaning into its details. {remedy} there may be "
+            "only one optimum."
         )
     cause = "was stopped by hand" if record.status == "interrupted" else "ran out of iterations or of precision"
     return (

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from ...bandwidth import knn_bandwidth
+from ...kernels import BUILT_IN
 from ...path import BandwidthPath, bandwidth_path
 from ..console import Console
 from ..data import Data
-from ..errors import ExitCode
+from ..errors import ExitCode, UsageError
 from ..fitting import read_training_data, scale
 from ..options import add_estimator, add_output, add_output_format, add_table, parameters_of
 from ..tables import Array
@@ -61,10 +62,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--checkpoint", metavar="FILE", help="keep what is done (npz), and go on from it next time")
     add_table(parser)
-    add_estimator(parser, ("sdp",), without=("--bandwidth",))
+    add_estimator(parser, ("sdp",), without=("--bandwidth", "--neighbors"))
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
+    if args.kernel is not None and args.kernel not in BUILT_IN:
+        raise UsageError(f"--kernel {args.kernel} has no bandwidth, so that there is no path; use `embed` or `fit`")
     target = Target.of(args, console)
     target.check_columns(("status", "grade"))
     frames = Target.beside(args.embeddings, args.force, "--embeddings")
