@@ -46,7 +46,7 @@ def interrupt_fit(monkeypatch, number):
 class TestInterruption:
     def test_keeps_what_is_done(self, monkeypatch):
         interrupt_fit(monkeypatch, 3)
-        with pytest.warns(ConvergenceWarning, match="ended early, 3 bandwidths are missing: with a `checkpoint`"):
+        with pytest.warns(ConvergenceWarning, match="ended early, bandwidths missing: 3; with a `checkpoint`"):
             result = bandwidth_path(WINE, PATH, random_state=0)
         np.testing.assert_array_equal(result.bandwidths, [6.0, 4.0])
         assert result.missing == (3.0, 1.5, 2.0)

@@ -433,7 +433,7 @@ class TestPath:
             patch.setattr(SDPEmbedding, "fit", interrupted)
             outcome = cli(*argv, "-o", tmp_path / "out.csv")
         assert outcome.code == 130
-        assert "c.npz holds 1 bandwidths; the same command goes on" in outcome.err
+        assert "c.npz holds 1 bandwidth; the same command goes on" in outcome.err
         assert not (tmp_path / "out.csv").exists()
         outcome = cli(*argv)
         assert outcome.code == 0

@@ -253,7 +253,7 @@ class TestProgress:
         assert seen == [result.records[1], result.records[0]]
 
     def test_callback_can_stop(self):
-        with pytest.warns(ConvergenceWarning, match="ended early, 1 bandwidths are missing"):
+        with pytest.warns(ConvergenceWarning, match="ended early, bandwidths missing: 1"):
             result = bandwidth_path(RANK_4, [2.0, 3.0, 4.0], callback=lambda record: record.bandwidth == 3, random_state=0)
         np.testing.assert_array_equal(result.bandwidths, [3.0, 4.0])
         assert result.missing == (2.0,)

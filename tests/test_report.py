@@ -252,7 +252,7 @@ def test_rows_of_weight_zero_are_left_out_and_numbers_kept():
     np.testing.assert_allclose(report.frames[0], est.embedding_[kept], atol=1e-12)
     other = fit(WINE, w, bandwidth=4.0, diagonal=d).embedding_[kept]
     np.testing.assert_allclose(report.frames[1] @ report.frames[1].T, other @ other.T, atol=1e-4)
-    assert "left out, of weight zero" in render(report, "")
+    assert "of weight zero left out" in render(report, "")
 
 
 def test_a_kernel_matrix_has_scores_but_no_columns():

@@ -97,7 +97,7 @@ def bandwidth_path(
     messages = []
     if path.missing:
         remedy = "call again with the same `checkpoint` to go on" if checkpoint else "with a `checkpoint` it could go on"
-        messages.append(f"ended early, {len(path.missing)} bandwidths are missing: {remedy}.")
+        messages.append(f"ended early, bandwidths missing: {len(path.missing)}; {remedy}.")
     messages += shortcomings(path.records)
     if messages:
         warnings.warn("bandwidth_path: " + " ".join(messages), ConvergenceWarning, stacklevel=2)

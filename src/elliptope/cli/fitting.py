@@ -120,8 +120,11 @@ def _scale(est: Any) -> str:
     """What a row's surroundings are, where the kernel says."""
     if neighbor_rule(getattr(est, "kernel", None)) is not None:
         return f", {est.n_neighbors} neighbours"
-    scale = getattr(est, "bandwidth_", None) or getattr(est, "length_scale_", None)
-    return "" if scale is None else f", bandwidth {scale:.6g}"
+    for name in ("bandwidth", "length_scale"):
+        value = getattr(est, f"{name}_", None)
+        if value is not None:
+            return f", {name.replace('_', ' ')} {value:.6g}"
+    return ""
 
 
 def facts(model: Model) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from .. import persistence
 from .._base import Embedding
 from .data import Column, Data
-from .errors import CommandError, listing
+from .errors import CommandError, counted, listing
 from .streams import STANDARD, check_output, exists
 from .tables import Array, has_table_suffix
 
@@ -71,7 +71,7 @@ class Model:
         if got != p:
             wanted = f" ({listing(self.names)})" if self.names else ""
             raise CommandError(
-                f"{data.source}: {got} columns, but the model takes {p}{wanted}; choose with --columns or --drop"
+                f"{data.source}: {counted(got, 'column')}, but the model takes {p}{wanted}; choose with --columns or --drop"
             )
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .errors import CommandError, listing, shown
+from .errors import CommandError, counted, listing, shown
 from .tables import Reader
 
 _RANGE = re.compile(r"(\d+)-(\d+)")
@@ -135,5 +135,5 @@ def _describe(reader: Reader, sought: str = "") -> str:
     names = [name for name in reader.names if name]
     close = difflib.get_close_matches(sought, names, n=1)
     text = f"is it {shown(close[0])}? " if close else ""
-    text += f"its columns are {listing(names)}" if names else f"it has {len(reader.names)} columns without names"
+    text += f"its columns are {listing(names)}" if names else f"it has {counted(len(reader.names), 'column')} without names"
     return f"{text}; not read, for they hold Python objects: {listing(reader.unread)}" if reader.unread else text

@@ -19,7 +19,6 @@ from .._checks import Array, check_integer
 from .._records import PathRecord
 from .._target import Target, check_target
 from ..embedding import SDPEmbedding
-from ..neighbors import NeighborKernel
 from .frames import turned_frames
 from .labels import check_labels, texts
 from .slider import make_slider

@@ -18,7 +18,7 @@ from ...kernels import BUILT_IN
 from ...path import BandwidthPath, bandwidth_path
 from ..console import Console
 from ..data import Data
-from ..errors import ExitCode, UsageError
+from ..errors import ExitCode, UsageError, counted
 from ..fitting import read_training_data, scale
 from ..options import add_estimator, add_output, add_output_format, add_table, parameters_of
 from ..tables import Array
@@ -86,7 +86,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
     )
     if path.missing:
         if args.checkpoint:
-            console.note(f"{args.checkpoint} holds {len(path.records)} bandwidths; the same command goes on from there")
+            done = counted(len(path.records), "bandwidth")
+            console.note(f"{args.checkpoint} holds {done}; the same command goes on from there")
         raise KeyboardInterrupt
     if frames is not None:
         frames.write(_frames(path, data), console)
