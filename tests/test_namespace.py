@@ -160,7 +160,7 @@ class TestSolve:
     def test_early_products_in_single_precision(self, library, monkeypatch):
         used, product = [], dense.SingleOperator.core_matmat
         monkeypatch.setattr(dense, "_SINGLE_SIZE", 10)
-        monkeypatch.setattr(schedule, "_SINGLE_AFTER", 0)
+        monkeypatch.setattr(dense.DenseStorage, "single_after", 0)
         monkeypatch.setattr(dense.SingleOperator, "core_matmat", lambda J, V: used.append(V) or product(J, V))
         found = solve(kernel(MOONS, 0.5)(library), rng=0)
         assert used
