@@ -38,8 +38,9 @@ class Certificate:
     gap : float
         Their difference, computed without the diagonal of J, so that it is not lost in the rounding of two large numbers.
     grade : {"proved", "probabilistic", "estimate"}
-        By a factorisation whose rounding errors are accounted for; by Lanczos from a random start, wrong with probability at
-        most ``failure_probability``; or by a Ritz value alone, which errs on the optimistic side.
+        By a factorisation whose rounding errors are accounted for; by products with random vectors (Lanczos, or a Chebyshev
+        test), wrong with probability at most ``failure_probability``; or by a Ritz value alone, which errs on the optimistic
+        side.
     failure_probability : float
         0 when proved, NaN for an estimate.
     min_eigenvalue : float
