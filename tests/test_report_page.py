@@ -53,10 +53,13 @@ def browser():
 def open_report(browser, tmp_path_factory):
     """Opens a report as a page; the same report is written once."""
     folder = tmp_path_factory.mktemp("pages")
+    written = []  # kept alive, so that no two reports are the same object
 
     def open_page(report, **window):
-        path = folder / f"{id(report)}.html"
-        if not path.exists():
+        known = next((k for k, other in enumerate(written) if other is report), len(written))
+        path = folder / f"{known}.html"
+        if known == len(written):
+            written.append(report)
             path.write_text(render(report, plotly_script()), encoding="utf-8")
         browser.open(path, **window)
         return browser
