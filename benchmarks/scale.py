@@ -14,6 +14,7 @@ import argparse
 import csv
 import json
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -68,7 +69,17 @@ def rows(n: int) -> np.ndarray:
     return X if n >= len(X) else X[np.random.default_rng(0).choice(len(X), n, replace=False)]
 
 
-def measure(name: str, n: int, tol: float) -> dict[str, Any]:
+def interrupt_after(minutes: float) -> None:
+    """As Ctrl-C would: the fit ends with what it has, and a bound for that."""
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 60 * minutes)
+
+
+def measure(name: str, n: int, tol: float, minutes: float) -> dict[str, Any]:
     """One fit in this process."""
     X = rows(n)
     warnings.simplefilter("ignore")
@@ -79,9 +90,11 @@ def measure(name: str, n: int, tol: float) -> dict[str, Any]:
         "certificate": Stopwatch(_Loop, "_certify"),
     }
     estimator = SDPEmbedding(**CASES[name].parameters, tol=tol, random_state=0, n_jobs=-1)
+    interrupt_after(minutes)
     start = time.perf_counter()
     estimator.fit(X)
     seconds = time.perf_counter() - start
+    interrupt_after(0)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
     spent = {f"seconds_{phase}": watch.seconds for phase, watch in phases.items()}
     part = slice(None, None, max(1, n // CHECKED))
@@ -109,9 +122,9 @@ def measure(name: str, n: int, tol: float) -> dict[str, Any]:
     }
 
 
-def run(name: str, n: int, tol: float) -> dict[str, Any]:
+def run(name: str, n: int, tol: float, minutes: float) -> dict[str, Any]:
     """The same in a process of its own, so that its peak of memory is its own."""
-    command = [sys.executable, __file__, "--one", name, str(n), str(tol)]
+    command = [sys.executable, __file__, "--one", name, str(n), str(tol), str(minutes)]
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
     if finished.returncode:
         raise SystemExit(f"{name}, n = {n}: {finished.stderr.strip().splitlines()[-1]}")
@@ -143,11 +156,12 @@ def main() -> None:
     parser.add_argument("--n", type=int, nargs="+", help="rows; by default those at which growth is measured")
     parser.add_argument("--tol", type=float, help="tolerance; by default that of the case")
     parser.add_argument("--report", action="store_true", help="only write tables and plots anew")
-    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--minutes", type=float, default=0, help="interrupt a fit after so long; 0: never")
+    parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
-        name, n, tol = options.one
-        print(json.dumps(measure(name, int(n), float(tol))))
+        name, n, tol, minutes = options.one
+        print(json.dumps(measure(name, int(n), float(tol), float(minutes))))
         return
     if options.output is None:
         parser.error("--output is required")
@@ -157,7 +171,7 @@ def main() -> None:
     for name in () if options.report else options.case:
         for n in options.n or CASES[name].sizes:
             tol = options.tol or CASES[name].tol
-            found[name, n, tol] = row = run(name, n, tol)
+            found[name, n, tol] = row = run(name, n, tol, options.minutes)
             print(f"{name}, n = {n}: {row['seconds']:.1f} s, {row['gigabytes']:.2f} GB, {row['products']} products, "
                   f"{row['status']}, gap {row['relative_gap']:.1e} ({row['grade']})", flush=True)  # fmt: skip
             write(path, found)

@@ -48,9 +48,9 @@ def test_together_as_one_by_one():
     def probes():
         return [
             lanczos_probe(60, 20, np.random.default_rng(1)),
-            chebyshev_test(60, 4, 2.0, 1e-3, 1e-6, 1e-13, np.random.default_rng(2)),
+            chebyshev_test(np.random.default_rng(2).standard_normal((60, 4)), 2.0, 1e-3, 1e-6, 1e-13),
             lanczos_probe(60, 35, np.random.default_rng(3)),
-            chebyshev_test(60, 2, 2.0, 1e-1, 1e-6, 1e-13, np.random.default_rng(4)),
+            chebyshev_test(np.random.default_rng(4).standard_normal((60, 2)), 2.0, 1e-1, 1e-6, 1e-13),
         ]
 
     def apply(V):

@@ -308,7 +308,7 @@ class TestErrorBounds:
         X, w = points(60, 3) + np.repeat([[30.0], [-30.0]], 30, axis=0), np.linspace(1, 2, 60)
         operator, m = TiledOperator(Gaussian(1.0), X, w), (exact_kernel(X, 1.0) * w).sum(axis=1)
         error = abs(operator.m - m) / m
-        assert (error <= operator._degree_error).all()
+        assert (error <= operator.degree_error).all()
         assert error.max() > 10 * np.finfo(float).eps
 
     @pytest.mark.parametrize("sign", [-1, 1])
@@ -319,7 +319,7 @@ class TestErrorBounds:
         t[0] = spike
         operator, K = TiledOperator(Gaussian(sigma), X), exact_kernel(X, sigma)
         m = K.sum(axis=1)
-        operator._degree_error = np.full(60, mu)
+        operator.degree_error = np.full(60, mu)
         operator.m, operator.M = (m * (1 + sign * mu)).astype(float), float(m.sum() * (1 - sign * mu))
         operator.set_row_scale(t)
         difference = abs((exact_cost(K, np.ones(60), t) - operator @ np.eye(60)).sum())  # Z = 11ᵀ

@@ -115,6 +115,12 @@ def row_norms(V: Array) -> Array:
     return namespace(V).sqrt(row_dots(V, V))
 
 
+def spectral_norm(V: Array) -> float:
+    """‖V‖₂ of a thin matrix, never less; 0 without columns."""
+    gram = as_numpy(V.T @ V)
+    return float(np.sqrt(max(np.linalg.eigvalsh(gram)[-1], 0.0))) * (1 + 1e-10) if len(gram) else 0.0
+
+
 def inner(U: Array, V: Array) -> float:
     """Σ_ij U_ij V_ij. Factors are Fortran-ordered, so that their transposes are read as they lie in memory."""
     if isinstance(U, np.ndarray):

@@ -197,9 +197,13 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         if operator == "dense":
             return super()._build(operator, kernel, X, w, n_jobs)
         tiled = TiledOperator(kernel, X, w, n_jobs=n_jobs)
-        if operator == "nystroem":
-            return NystroemOperator(kernel, X, self.n_landmarks, w, tiled.m, self._seed(), n_jobs=n_jobs)
-        return TruncatedOperator(kernel, X, tiled.m, w, n_jobs=n_jobs) if operator == "sparse" else tiled
+        if operator == "tiled":
+            return tiled
+        degrees, error = tiled.m, float(tiled.degree_error.max())
+        del tiled  # the tiles are not needed any more
+        if operator == "sparse":
+            return TruncatedOperator(kernel, X, degrees, w, degree_error=error, n_jobs=n_jobs)
+        return NystroemOperator(kernel, X, self.n_landmarks, w, degrees, error, rng=self._seed(), n_jobs=n_jobs)
 
     def _coarse_start(self, posed: Posed) -> Array | None:
         """The solution for a sample of the points, extended to all of them: where products are dear, a good start."""

@@ -24,6 +24,8 @@ from .metric import Array, DiagonalMetric, Metric
 
 # An entry of J is formed with fewer roundings than this.
 _ENTRY_ROUNDINGS = 8
+# Twice what a relative error of all degrees changes, and a little for its second order.
+_DEGREE_COST = 2.1
 
 
 class Operator(ABC):
@@ -212,6 +214,14 @@ class KernelOperator(ScaledOperator):
         t, sqrt = like(self.m, t), namespace(self.m).sqrt
         self._s = t / sqrt(self.m)
         self._Q = (t * sqrt(self.m / self.M))[:, None]
+
+    def cost_of_degrees(self, error: float) -> float:
+        r"""Bound on :math:`|\operatorname{Tr}((J' - J) Z)|` over the elliptope, where J' has the degrees that m stands for.
+
+        Those are within ``error`` m. Entries of A change by ``error`` of themselves, to first order, and so do those of
+        :math:`v_0 v_0^\top`; either sum to at most :math:`\sum_i t_i^2/w_i`.
+        """
+        return _DEGREE_COST * error * float((self._s**2 * self.m / self.w).sum())
 
     def contrast(self) -> Array:
         """diag(Abar) relative to K_ii/m_i: 1 - m_i²/(K_ii M), between 0 where the kernel is constant and 1."""

@@ -50,6 +50,8 @@ class NystroemOperator(KernelOperator):
     sample_weight : (n,) array, optional
     degrees : (n,) array, optional
         m = K w of the exact kernel, if somebody has computed it: here it takes n²/2 values of the kernel in float64.
+    degree_error : float
+        Bound on the relative error of those.
     rng : Generator, int or None
         Draws the landmarks.
     landmarks : {"pivoted", "uniform"}
@@ -68,6 +70,7 @@ class NystroemOperator(KernelOperator):
         n_landmarks: int,
         sample_weight: Array | None = None,
         degrees: Array | None = None,
+        degree_error: float = 0.0,
         rng: np.random.Generator | int | None = None,
         landmarks: str = "pivoted",
         dtype: str = "float64",
@@ -83,6 +86,7 @@ class NystroemOperator(KernelOperator):
         self._kernel, self._X = kernel, X
         self._diagonal_of_K = kernel.diagonal(X)
         self._known_degrees = None if degrees is None else check_vector("degrees", degrees, len(X))
+        self._degree_error = degree_error
         super().__init__(len(X), sample_weight)
 
     def degrees(self) -> Array:
@@ -106,7 +110,8 @@ class NystroemOperator(KernelOperator):
         total, squares = float(a.sum()) ** 2, float(a @ a)
         storage = self._storage_error * float(self._s @ np.sqrt(self._factor.squares)) ** 2
         rounding = float(4 * self.n * UNIT)  # of the sums
-        return (1 + rounding) * (squares + storage), (1 + rounding) * (total + storage) - (1 - rounding) * squares
+        other = storage + self.cost_of_degrees(self._degree_error)
+        return (1 + rounding) * (squares + other), (1 + rounding) * (total + other) - (1 - rounding) * squares
 
     @property
     def can_factor(self) -> bool:

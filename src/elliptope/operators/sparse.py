@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -17,6 +18,15 @@ _LARGEST_DENSE = 10_000
 _THREADED = 20_000
 
 
+@dataclass(frozen=True)
+class _Part:
+    """Rows of Diag(s) K Diag(s), hollow, for one thread; and the squared norms of those rows of Q."""
+
+    rows: slice
+    K: sparse.csr_array
+    deflated: Array
+
+
 class SparseStorage(ScaledOperator):
     """K stored as a hollow symmetric sparse matrix, and its diagonal apart."""
 
@@ -26,24 +36,44 @@ class SparseStorage(ScaledOperator):
         self._K = sparse.csr_array(K - sparse.diags_array(self._diagonal_of_K))
         self._K.eliminate_zeros()
         self._K.sort_indices()
-        # Every row is summed by itself: the number of threads changes nothing.
         parts = n_jobs if n >= _THREADED else 1
         ends = np.searchsorted(self._K.indptr, np.linspace(0, self._K.nnz, parts + 1)[1:-1]).tolist()
         self._rows = [slice(a, b) for a, b in zip([0, *ends], [*ends, n], strict=True)]
-        self._parts = [self._K[rows] if parts > 1 else self._K for rows in self._rows]
+        self._parts: list[_Part] | None = None
 
     def hollow_kernel_matmat(self, V: Array) -> Array:
+        return np.asfortranarray(self._K @ np.ascontiguousarray(V))
+
+    def core_matmat(self, V: Array) -> Array:
+        """The same as for other operators; here it is worth while to scale the matrix, and to do the rest part by part."""
+        if self._parts is None:
+            self._parts = [self._part(rows) for rows in self._rows]
         V = np.ascontiguousarray(V)
+        # Threads of BLAS would go on to wait for work where those below have to do theirs.
+        out, QV = np.empty(V.shape, order="F"), np.einsum("iq,ir->qr", self._Q, V)
+
+        # Every row is summed by itself: the number of threads changes nothing.
+        def fill(part: _Part) -> None:
+            rows = part.rows
+            P = part.K @ V
+            for q, c in zip(self._Q.T, QV, strict=True):
+                P -= q[rows, None] * c
+            if len(QV):
+                P += part.deflated[:, None] * V[rows]
+            out[rows] = P
+
         if len(self._parts) == 1:
-            return np.asfortranarray(self._K @ V)
-        out = np.empty(V.shape, order="F")
-
-        def fill(rows: slice, K: sparse.csr_array) -> None:
-            out[rows] = K @ V
-
+            fill(self._parts[0])
+            return out
         with ThreadPoolExecutor(len(self._parts)) as pool:
-            list(pool.map(fill, self._rows, self._parts))
+            list(pool.map(fill, self._parts))
         return out
+
+    def _part(self, rows: slice) -> _Part:
+        K = self._K[rows]  # a copy
+        K.data *= np.repeat(self._s[rows], np.diff(K.indptr))
+        K.data *= self._s[K.indices]
+        return _Part(rows, K, np.einsum("ij,ij->i", self._Q[rows], self._Q[rows]))
 
     def kernel_diagonal(self) -> Array:
         return self._diagonal_of_K
@@ -83,6 +113,10 @@ class SparseOperator(SparseStorage, KernelOperator):
     def __init__(self, K: sparse.csr_array, sample_weight: Array | None = None, n_jobs: int = 1) -> None:
         self._store(K, n_jobs)
         super().__init__(K.shape[0], sample_weight)
+
+    def set_row_scale(self, t: Array) -> None:
+        super().set_row_scale(t)
+        self._parts = None
 
     def n_connected(self) -> int:
         """Connected components of the graph; the eigenvalue 1 of A is as manifold."""

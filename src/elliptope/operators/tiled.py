@@ -58,6 +58,8 @@ class TiledOperator(KernelOperator):
     relative_error : float
         η such that a computed product is within :math:`\eta K |V|` of the exact one, the diagonal and underflow apart; 0
         where tiles are exact up to the rounding of the kernel's own formula.
+    degree_error : (n,) array
+        Bound on the relative error of the degrees m.
     """
 
     def __init__(
@@ -80,7 +82,7 @@ class TiledOperator(KernelOperator):
         self._diagonal_of_K = kernel.diagonal(X)
         self._tiles = double_tiles(kernel, X, n_jobs)
         super().__init__(len(X), sample_weight)  # sums the degrees from tiles in float64
-        self._degree_error = self._error_of_degrees()
+        self.degree_error = self._error_of_degrees()
         self._choose_precision(dtype, accuracy)
 
     def _choose_precision(self, dtype: str | None, accuracy: float) -> None:
@@ -147,7 +149,7 @@ class TiledOperator(KernelOperator):
         return self._error, self._error
 
     def _error_bound(self) -> float:
-        errors, mu, s, q = self._tiles.errors, self._degree_error, np.abs(self._s), np.abs(self._Q[:, 0])
+        errors, mu, s, q = self._tiles.errors, self.degree_error, np.abs(self._s), np.abs(self._Q[:, 0])
         Ks = self._tiles.hollow_matmat(s[:, None])[:, 0] / (1 - errors.product)
         entries = (s * (2 * errors.entry + errors.product)) @ Ks + (mu * s) @ (Ks + self._diagonal_of_K * s)
         # Products with q, and the sum M, have up to n roundings.

@@ -16,6 +16,7 @@ from scipy.optimize import brentq
 from sklearn.neighbors import NearestNeighbors
 
 from ..kernels import Array, Kernel
+from ..search import pair_distances
 from .sparse import SparseOperator
 
 # Values of the kernel below this are dropped.
@@ -27,7 +28,7 @@ _SLACK = 1 + 1e-9
 
 
 class TruncatedOperator(SparseOperator):
-    """J from a kernel cut off below ``cutoff``; ``degrees`` are those of the whole kernel, each to ``degree_error`` m_i."""
+    """J from a kernel cut off below ``cutoff``; ``degrees`` are those of all of it, to ``degree_error`` of themselves."""
 
     def __init__(
         self,
@@ -50,9 +51,8 @@ class TruncatedOperator(SparseOperator):
 
     @property
     def error_bounds(self) -> tuple[float, float]:
-        # Degrees that are wrong by a factor of 1 ± η change an entry of A by η of itself, and those of A sum up likewise.
-        cost = self._s**2 / self.w * (self.dropped + 2 * self._degree_error * self.m)
-        return float(cost.sum()), float(cost.sum())
+        cost = float((self._s**2 / self.w * self.dropped).sum()) + self.cost_of_degrees(self._degree_error)
+        return cost, cost
 
 
 def reach(kernel: Kernel, cutoff: float) -> float:
@@ -82,9 +82,9 @@ def truncated_matrix(kernel: Kernel, X: Array, cutoff: float, n_jobs: int = 1) -
     """K with the entries below ``cutoff`` left out, (n, n); exactly symmetric."""
     centred = X - np.median(X, axis=0)
     search = NearestNeighbors(radius=_SLACK * reach(kernel, cutoff), n_jobs=n_jobs).fit(centred)
-    graph = sparse.csr_array(search.radius_neighbors_graph(centred, mode="distance"))
-    upper = sparse.triu(graph, k=1).tocoo()
-    values = np.exp(kernel.log_block(np.zeros((1, 1)), upper.data[:, None])[0])
+    graph = search.radius_neighbors_graph(centred, mode="connectivity")
+    i, j = sparse.triu(graph, k=1).nonzero()
+    values = np.exp(kernel.log_block(np.zeros((1, 1)), pair_distances(X, X, i, j)[:, None])[0])
     kept = values >= cutoff
-    half = sparse.coo_array((values[kept], (upper.row[kept], upper.col[kept])), shape=graph.shape)
+    half = sparse.coo_array((values[kept], (i[kept], j[kept])), shape=graph.shape)
     return sparse.csr_array(half + half.T + sparse.diags_array(kernel.diagonal(X)))

@@ -44,11 +44,25 @@ def normalize_rows(V: Array, rng: np.random.Generator) -> Array:
 
 def drop_columns(H: Array, threshold: float, rng: np.random.Generator) -> Array:
     """Rotate H to its principal axes and drop the columns in which no row has more than ``threshold`` of its length."""
-    _, V = np.linalg.eigh(as_numpy(H.T @ H))
-    H = H @ like(H, V[:, ::-1])
+    H, _ = _principal(H, H)
     lengths = as_numpy(namespace(H).max(abs(H), axis=0))
-    used = [H[:, k : k + 1] for k in np.flatnonzero(lengths > threshold).tolist()]
-    return normalize_rows(hstack(used), rng) if used else H
+    return _keep(H, lengths > threshold, rng)
+
+
+def drop_light_columns(H: Array, weights: Array, share: float, rng: np.random.Generator) -> Array:
+    """Rotate H to its principal axes, rows counting by ``weights``, and drop columns with less than ``share`` of all."""
+    H, squares = _principal(H, weights[:, None] * H)
+    return _keep(H, squares > share * squares.sum(), rng)
+
+
+def _principal(H: Array, weighted: Array) -> tuple[Array, Array]:
+    squares, V = np.linalg.eigh(as_numpy(H.T @ weighted))
+    return H @ like(H, V[:, ::-1]), squares[::-1]
+
+
+def _keep(H: Array, used: Array, rng: np.random.Generator) -> Array:
+    columns = [H[:, k : k + 1] for k in np.flatnonzero(used).tolist()]
+    return normalize_rows(hstack(columns), rng) if columns else H
 
 
 def random_start(n: int, rank: int, rng: np.random.Generator) -> Array:

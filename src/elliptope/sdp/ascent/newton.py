@@ -14,7 +14,9 @@ from .line_search import line_search, polish_step, project
 _MAX_CG = 500
 # In its basin the method takes a handful of steps; more mean that it is not there.
 _MAX_STEPS = 30
-# Forcing term: the linear system is solved to min(this, defect), which keeps quadratic convergence.
+# Forcing term, at first and at most: a system is solved to the square of what the last step gained, which is no more than it
+# is worth far from the optimum, and keeps the convergence of second order near it (Eisenstat and Walker 1996, choice 2).
+_FIRST_FORCING = 0.01
 _FORCING = 0.1
 
 
@@ -28,22 +30,24 @@ def newton(
     when rounding allows no further progress, when many steps have not led to the optimum or, with ``max_cg``, when that many
     CG steps do not solve a system. Returns the last iterate and whether the method was at home there.
     """
+    forcing = _FIRST_FORCING
     for _ in range(_MAX_STEPS):
-        D, solved = _direction(problem, iterate, max_cg or _MAX_CG)
+        D, solved = _direction(problem, iterate, forcing, max_cg or _MAX_CG)
         slope = -2 * inner(iterate.residual, D)
         found = line_search(problem, iterate, D, slope, rng)
         new = found[1] if found is not None else polish_step(problem, iterate, D, rng)
         if new is None:
             return iterate, solved
-        iterate = new
+        gained = new.defect / iterate.defect if iterate.defect > 0 else 0.0
+        forcing, iterate = min(_FORCING, gained**2), new
         yield iterate
         if max_cg is not None and not solved:
             break
     return iterate, False
 
 
-def _direction(problem: Problem, iterate: Iterate, max_cg: int) -> tuple[Array, bool]:
-    """Solve proj(L D) = -LH by preconditioned CG, to an accuracy that grows as the residual falls; and whether it did."""
+def _direction(problem: Problem, iterate: Iterate, forcing: float, max_cg: int) -> tuple[Array, bool]:
+    """Solve proj(L D) = -LH by preconditioned CG, to a relative residual of ``forcing``; and whether it did."""
     H, slack = iterate.H, iterate.slack[:, None]
     xp = namespace(H)
     D = xp.zeros_like(H)
@@ -51,9 +55,9 @@ def _direction(problem: Problem, iterate: Iterate, max_cg: int) -> tuple[Array, 
     z = project(iterate.metric.solve(r), H)
     p = -z
     rz = inner(r, z)
-    # Quadratic convergence, but no further than where the solve will stop.
+    # No further than where the solve will stop.
     defect = max(iterate.defect, float(np.finfo(float).tiny))
-    target = rz * min(_FORCING, max(defect, problem.goal / defect)) ** 2
+    target = rz * max(forcing, min(_FORCING, problem.goal / defect)) ** 2
     for step in range(max_cg):
         Lp = project(slack * p - problem.product(p), H)
         curvature = inner(p, Lp)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._arrays import hstack, like
 from ...operators.base import Array
-from ..problem import Iterate, Problem, drop_columns, normalize_rows
+from ..problem import Iterate, Problem, drop_columns, drop_light_columns, normalize_rows
 from .dense_newton import dense_newton
 from .interior_point import interior_point
 from .newton import newton
@@ -33,6 +33,8 @@ _DENSE_NEWTON_SIZE = 4000
 _INTERIOR_POINT_SIZE = 1500
 # Size of the entries of new columns.
 _PERTURBATION = 0.1
+# A column that holds less than this of the objective is dropped if that costs nothing.
+_LIGHT = 1e-6
 # A column is dropped when no row has more than this, times the stationarity, in it; the certificate repairs an error.
 _COMPRESSION = 10.0
 
@@ -48,8 +50,8 @@ def auto(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Itera
     while True:
         iterate = yield from _approach(problem, iterate, rng, budget)
         crawls = iterate.defect >= _NEWTON_BASIN and problem.n_products > budget
-        compressed = drop_columns(iterate.H, _COMPRESSION * iterate.stationarity, rng)
-        all_used = compressed.shape[1] == iterate.H.shape[1] < _largest_rank(n)
+        compressed = _compress(problem, iterate, rng)
+        all_used = compressed is iterate and iterate.H.shape[1] < _largest_rank(n)
         if polished or crawls or not all_used:
             break
         iterate = problem.evaluate(widen(iterate.H, rng))
@@ -60,9 +62,8 @@ def auto(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Itera
         yield from dense_newton(problem, iterate, rng)
         return
     dense = factors and n <= _DENSE_NEWTON_SIZE
-    iterate = problem.evaluate(compressed)
-    yield iterate
-    iterate, conditioned = yield from newton(problem, iterate, rng, _CG_PATIENCE if dense else None)
+    yield compressed
+    iterate, conditioned = yield from newton(problem, compressed, rng, _CG_PATIENCE if dense else None)
     if not conditioned:
         yield from dense_newton(problem, iterate, rng) if dense else quasi_newton(problem, iterate, rng)
 
@@ -96,6 +97,21 @@ def _approach(
             break
     problem.use_double_precision()
     return reached
+
+
+def _compress(problem: Problem, iterate: Iterate, rng: np.random.Generator) -> Iterate:
+    """Fewer columns, where all in use are not needed: those that hold next to nothing go if the objective is none the less.
+
+    Such columns are almost free to move. They do not harm, but what they may do takes Newton's method long to find out.
+    """
+    H, r = iterate.H, iterate.H.shape[1]
+    light = drop_light_columns(H, iterate.pull, _LIGHT, rng)
+    strict = drop_columns(H, _COMPRESSION * iterate.stationarity, rng)
+    if light.shape[1] < strict.shape[1]:
+        lighter = problem.evaluate(light)
+        if lighter.gain >= iterate.gain * (1 - iterate.defect**2) and lighter.defect < _NEWTON_BASIN:
+            return lighter
+    return problem.evaluate(strict) if strict.shape[1] < r else iterate
 
 
 def _last_of(iterates: Iterator[Iterate], start: Iterate) -> Generator[Iterate, None, Iterate]:
