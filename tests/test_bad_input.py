@@ -228,11 +228,12 @@ class TestPrecomputed:
             est.transform(bad)
 
     @both
-    def test_vanishing_rows_are_named_whatever_the_block(self, Estimator, monkeypatch):
+    @pytest.mark.parametrize("n_jobs", [1, 3])
+    def test_vanishing_rows_are_named_whatever_the_block(self, Estimator, n_jobs, monkeypatch):
         monkeypatch.setattr(Extension.blocks, "__defaults__", (1,))
         monkeypatch.setattr(Extension.normalized, "__defaults__", (1,))
         with pytest.raises(ValueError, match=r"kernel vanishes for every training point.*row 7 "):
-            Estimator(kernel="precomputed").fit(K).transform(changed(K, 7, value=0.0))
+            Estimator(kernel="precomputed", n_jobs=n_jobs).fit(K).transform(changed(K, 7, value=0.0))
 
     def test_unknown_self_similarity(self):
         scale = np.linspace(1, 2, 30)

@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from common import CLUSTER, CLUSTERS, MOONS, RANK_4, WINE, WINE_CLASS, Naive, fit, gram, row_error, weights
+from elliptope import extension
 from elliptope.extension import Extension
 from elliptope.kernels import Matern
 
@@ -129,6 +130,14 @@ class TestExtension:
         assert row_error(est.transform(Y), reference[0]) < 1e-12
         np.testing.assert_allclose(est.score_samples(Y), reference[1], rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(est.learned_kernel(Y[:5], Y), reference[2], rtol=1e-11, atol=1e-14)
+
+    @pytest.mark.parametrize("n_jobs", [2, 3])
+    def test_threads_change_nothing(self, n_jobs, monkeypatch):
+        monkeypatch.setattr(extension, "_CACHED_ENTRIES", 7 * len(CLUSTERS))
+        one, more = (fit(CLUSTERS, bandwidth=1.2, n_jobs=jobs) for jobs in (1, n_jobs))
+        Y = CLUSTERS + 0.5
+        np.testing.assert_array_equal(one.transform(Y), more.transform(Y))
+        np.testing.assert_array_equal(one.score_samples(Y), more.score_samples(Y))
 
     def test_memory_is_bounded_by_blocks(self):
         X = np.random.default_rng(0).standard_normal((300, 2))

@@ -146,7 +146,7 @@ class TestArguments:
             ({"n_landmarks": 0}, "`n_landmarks` must be an integer of at least 1, got 0"),
             ({"n_landmarks": 2.5}, "`n_landmarks` must be an integer of at least 1, got 2.5"),
             ({"landmarks": "best"}, "`landmarks` must be one of 'pivoted', 'uniform', got 'best'"),
-            ({"dtype": "float16"}, "`dtype` must be one of 'float64', 'float32', got 'float16'"),
+            ({"dtype": "float16"}, "`dtype` must be one of None, 'float64', 'float32', got 'float16'"),
             ({"n_jobs": 0}, "`n_jobs` must be an integer of at least 1, got 0"),
             ({"degrees": np.ones(3)}, r"`degrees` must have one entry per row, shape \(61,\), got shape \(3,\)"),
             ({"degrees": np.zeros(N)}, "`degrees` must be positive and finite, got 0.0 at row 0"),

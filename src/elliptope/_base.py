@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from ._checks import check_choice, check_integer, check_vector
 from ._sample import distinct_points
+from ._threads import count_threads
 from .bandwidth import resolve_bandwidth
 from .extension import Extension
 from .kernels import BUILT_IN, Array, Kernel, Precomputed, make_kernel
@@ -115,7 +115,7 @@ class KernelEmbedding(Embedding):
         return self._score_rows(self._check_new(X))
 
     def _score_rows(self, X: Array, *, first: int = 0) -> Array:
-        return self._extension.log_mass(X, first=first)
+        return self._extension.log_mass(X, first=first, n_jobs=count_threads(self.n_jobs))
 
     def _prepare(self, X: Array, sample_weight: Array | None) -> Posed:
         """Validate, choose the kernel, and build the operator on the points of the program, which stand in ``_support``."""
@@ -197,15 +197,6 @@ def check_sample_weight(sample_weight: Array | None, n: int) -> Array:
         return np.ones(n)
     w = np.asarray(sample_weight, dtype=np.float64)
     return check_vector("sample_weight", np.full(n, float(w)) if w.ndim == 0 else w, n, zero=True)
-
-
-def count_threads(n_jobs: int | None) -> int:
-    """scikit-learn's convention: None is 1, -1 all cores, -2 all but one, and so on."""
-    if n_jobs is None:
-        return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
-        raise ValueError(f"`n_jobs` must be None or an integer other than 0, got {n_jobs!r}.")
-    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
 
 
 def check_callable_kernel(kernel: Kernel, X: Array) -> None:

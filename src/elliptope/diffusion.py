@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ._base import KernelEmbedding, fix_signs
 from ._checks import check_integer, check_non_negative
+from ._threads import count_threads
 from .kernels import Array
 from .neighbors import neighbor_rule
 from .operators import KernelOperator
@@ -107,7 +108,7 @@ class DiffusionMap(KernelEmbedding):
         return self._finish(self._extension_of(X))
 
     def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
-        return self._extension.nystroem(X, first=first) * self._factor
+        return self._extension.nystroem(X, first=first, n_jobs=count_threads(self.n_jobs)) * self._factor
 
 
 def _leading_eigenvectors(A: KernelOperator, k: int) -> tuple[Array, Array]:

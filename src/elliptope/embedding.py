@@ -14,6 +14,7 @@ from ._base import KernelEmbedding, Posed
 from ._certified import CertifiedEmbedding, eigenvectors
 from ._checks import check_choice, check_factor, check_integer, name_rows
 from ._progress import with_callbacks
+from ._threads import count_threads
 from .diagonals import resolve_diagonal
 from .kernels import Array, Kernel
 from .neighbors import neighbor_rule
@@ -234,7 +235,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         return self._finish(self._extension_of(X))
 
     def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
-        return self._extension.normalized(X, self._diagonal, first=first)
+        return self._extension.normalized(X, self._diagonal, first=first, n_jobs=count_threads(self.n_jobs))
 
     def _check_parameters(self) -> None:
         self._check_solver_parameters()

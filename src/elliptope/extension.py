@@ -23,11 +23,14 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from ._checks import name_rows
+from ._threads import in_order
 from .kernels import Array, Kernel
 from .neighbors import GraphKernel, NeighborKernel, SparseKernel
 
 # Kernel values, or entries of rows, held at a time (32 MB).
 BLOCK_ENTRIES = 2**22
+# Of those, what a thread looks at at a time: a block that stays in its cache.
+_CACHED_ENTRIES = 2**18
 # Entries that a row of a sparse kernel is reckoned with: its neighbours, those that see it, and the search for both.
 _SPARSE_COLUMNS = 64
 # Radii are capped so that their squares, the values b(x, x) of the learned kernel, stay finite.
@@ -86,16 +89,20 @@ class Extension:
         p = min(p, _SPARSE_COLUMNS) if isinstance(self.kernel, GraphKernel) else p
         return rows_per_block(columns, p, block_entries=block_entries)
 
-    def blocks(self, X: Array, block_entries: int = BLOCK_ENTRIES, *, first: int = 0) -> Iterator[tuple[slice, Attention]]:
-        """Blocks of rows of ``X`` with what they see; no more than ``block_entries`` kernel values at a time.
+    def blocks(
+        self, X: Array, block_entries: int = BLOCK_ENTRIES, *, first: int = 0, n_jobs: int = 1
+    ) -> Iterator[tuple[slice, Attention]]:
+        """Blocks of rows of ``X`` with what they see; no more than ``block_entries`` kernel values at a time and thread.
 
         Messages count rows from ``first``, the number that row 0 has in what the user gave.
         """
         values = self.F / np.sqrt(self.m)[:, None]
         c = (self.w * np.sqrt(self.m)) @ self.F / self.M
         log_w, log_self = np.log(self.w), 0.5 * np.log(self.self_similarity)
-        look = self._look_sparse if isinstance(self.kernel, SparseKernel) else self._look
-        for part in row_blocks(X.shape[0], self.rows_together(X.shape[1], block_entries)):
+        sparse_kernel = isinstance(self.kernel, SparseKernel)
+        look = self._look_sparse if sparse_kernel else self._look
+
+        def attend(part: slice) -> tuple[slice, Attention]:
             rows = X[part]
             P, total, top, nearest = look(rows, log_w, log_self)
             lost = np.flatnonzero(~np.isfinite(top))
@@ -107,7 +114,11 @@ class Extension:
             mean = P @ values
             mean /= total[:, None]
             mean -= c
-            yield part, Attention(rows, mean, top + np.log(total), nearest)
+            return part, Attention(rows, mean, top + np.log(total), nearest)
+
+        # The search of a sparse kernel has threads of its own, and is the better for many rows at a time.
+        entries, n_jobs = (block_entries, 1) if sparse_kernel else (min(block_entries, _CACHED_ENTRIES), n_jobs)
+        yield from in_order(attend, row_blocks(X.shape[0], self.rows_together(X.shape[1], entries)), n_jobs)
 
     def _look(self, X: Array, log_w: Array, log_self: Array) -> tuple[Array, Array, Array, Array]:
         """Weights p_i(x), relative to the largest of a row; their sum, the log of the largest, and the nearest point."""
@@ -140,21 +151,23 @@ class Extension:
             total[some] = np.add.reduceat(P.data, starts)
         return P, total, top, nearest
 
-    def log_mass(self, X: Array, *, first: int = 0) -> Array:
+    def log_mass(self, X: Array, *, first: int = 0, n_jobs: int = 1) -> Array:
         """log m_e(x), shape (len(X),): the log of the kernel density, up to a constant."""
         out = np.empty(X.shape[0])
-        for part, attention in self.blocks(X, first=first):
+        for part, attention in self.blocks(X, first=first, n_jobs=n_jobs):
             out[part] = attention.log_mass
         return out
 
-    def nystroem(self, X: Array, *, first: int = 0) -> Array:
+    def nystroem(self, X: Array, *, first: int = 0, n_jobs: int = 1) -> Array:
         r""":math:`\sum_i w_i \bar a_e(x)_i f_i`, shape (len(X), r): the linear (Nyström) extension."""
         out = np.empty((X.shape[0], self.F.shape[1]))
-        for part, attention in self.blocks(X, first=first):
+        for part, attention in self.blocks(X, first=first, n_jobs=n_jobs):
             out[part] = attention.mean * np.exp(0.5 * attention.log_mass)[:, None]
         return out
 
-    def normalized(self, X: Array, diagonal: Diagonal, block_entries: int = BLOCK_ENTRIES, *, first: int = 0) -> Array:
+    def normalized(
+        self, X: Array, diagonal: Diagonal, block_entries: int = BLOCK_ENTRIES, *, first: int = 0, n_jobs: int = 1
+    ) -> Array:
         r"""The paper's extension: the Nyström direction with length :math:`\sqrt{d(x)}`, shape (len(X), r).
 
         The norm runs over all columns of F. Where √d(x) is too large for its square to be finite, the radius is capped
@@ -162,7 +175,7 @@ class Extension:
         """
         out = np.empty((X.shape[0], self.F.shape[1]))
         capped: list[Array] = []
-        for part, attention in self.blocks(X, block_entries, first=first):
+        for part, attention in self.blocks(X, block_entries, first=first, n_jobs=n_jobs):
             log_radius = diagonal.log_radius(attention)
             far = log_radius > _MAX_LOG_RADIUS
             if far.any():

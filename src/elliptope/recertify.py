@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import check_kernel_matrix, count_threads
+from ._base import check_kernel_matrix
+from ._threads import count_threads
 from .diagonals import CallableDiagonal, SampledDiagonal
 from .embedding import SDPEmbedding
 from .extension import Extension

@@ -13,11 +13,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from . import theory
-from ._base import check_sample_weight, count_threads
+from ._base import check_sample_weight
 from ._certified import CertifiedEmbedding, eigenvectors
 from ._checks import check_choice, check_non_negative, check_positive, check_vector
 from ._progress import with_callbacks
 from ._sample import Sample, distinct_points
+from ._threads import count_threads
 from .bandwidth import resolve_bandwidth
 from .diagonals import CallableDiagonal
 from .extension import LinearExtension

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
 
 from .._arrays import as_numpy, hollow, largest, namespace, smallest
+from .._threads import in_order
 from ..kernels import Kernel
 from .base import Array, KernelOperator, Operator, ScaledOperator
 
@@ -42,9 +42,8 @@ def kernel_matrix(kernel: Kernel, X: Array, n_jobs: int = 1) -> Array:
             K[columns, rows] = T.T
         K[rows, columns] = T
 
-    with ThreadPoolExecutor(max_workers=n_jobs) as pool:
-        for _ in pool.map(fill, _tiles(n)):  # consuming the iterator raises what a tile raised
-            pass
+    for _ in in_order(fill, _tiles(n), n_jobs):  # consuming the iterator raises what a tile raised
+        pass
     return K
 
 

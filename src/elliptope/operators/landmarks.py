@@ -43,10 +43,11 @@ import numpy as np
 from scipy.linalg.blas import dtrsm
 
 from .._checks import check_choice
+from .._threads import in_order
 from ..kernels import Kernel
 from .factorization import UNIT, upper_cholesky
 from .metric import Array
-from .tall import blocks, chunks, in_order, to_single
+from .tall import blocks, chunks, to_single
 
 # η: what a value of a kernel may be off by, relative to √(k(x,x) k(y,y)). Kernels form distances to about this.
 _KERNEL_ERROR = 1e-12

@@ -23,16 +23,19 @@ from contextlib import contextmanager
 import numpy as np
 
 from .._checks import check_choice, check_integer, check_vector
+from .._threads import in_order
 from ..kernels import Kernel, Precomputed
 from .base import KernelOperator
 from .factorization import UNIT, Factorization
 from .landmarks import partial_cholesky
 from .metric import Array, DiagonalMetric, Metric
 from .schur import prove_definite
-from .tall import TallFactor, blocks, in_order
+from .tall import TallFactor, blocks
 
 # 2u for the roundings of an entry of F Fᵀ, and a little for their product.
 _STORAGE_ERROR = {"float64": 0.0, "float32": 1.01 * float(np.finfo(np.float32).eps)}
+# Entries of F from which on it is stored in single precision, unless somebody decides otherwise.
+_SINGLE_SIZE = 2**27
 # Side of the tiles in which the kernel is summed: two float64 tiles stay in a core's cache.
 _TILE = 512
 
@@ -56,9 +59,9 @@ class NystroemOperator(KernelOperator):
         Draws the landmarks.
     landmarks : {"pivoted", "uniform"}
         Randomly pivoted Cholesky; or equal probabilities, for comparison.
-    dtype : {"float64", "float32"}
+    dtype : {None, "float64", "float32"}
         In which F is stored, once it is made. In float32 it takes half the memory; all else is computed in float64 for the F
-        that is stored, and ``error_bounds`` knows of the difference.
+        that is stored, and ``error_bounds`` knows of the difference. None: float32 if F has 2²⁷ entries or more (1 GB).
     n_jobs : int
         Threads. Results do not depend on their number.
     """
@@ -73,13 +76,14 @@ class NystroemOperator(KernelOperator):
         degree_error: float = 0.0,
         rng: np.random.Generator | int | None = None,
         landmarks: str = "pivoted",
-        dtype: str = "float64",
+        dtype: str | None = None,
         n_jobs: int = 1,
     ) -> None:
         if isinstance(kernel, Precomputed):
             raise ValueError("`kernel` must be a function of two points, got 'precomputed'.")
-        check_choice("dtype", dtype, tuple(_STORAGE_ERROR))
+        check_choice("dtype", dtype, (None, *_STORAGE_ERROR))
         n_landmarks, n_jobs = check_integer("n_landmarks", n_landmarks, 1), check_integer("n_jobs", n_jobs, 1)
+        dtype = dtype or ("float32" if len(X) * min(n_landmarks, len(X)) >= _SINGLE_SIZE else "float64")
         found = partial_cholesky(kernel, X, n_landmarks, np.random.default_rng(rng), landmarks, dtype, n_jobs)
         self.landmarks, self.residual, self.deficit = found.landmarks, found.residual, found.deficit
         self._factor, self._storage_error = TallFactor(found.F, n_jobs), _STORAGE_ERROR[dtype]

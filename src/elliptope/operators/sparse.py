@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
+from .._threads import in_order
 from .base import Array, KernelOperator, ScaledOperator
 
 # Sparse matrices up to this size are made dense for the proof (0.8 GB); beyond, the certificate is probabilistic.
@@ -62,11 +62,8 @@ class SparseStorage(ScaledOperator):
                 P += part.deflated[:, None] * V[rows]
             out[rows] = P
 
-        if len(self._parts) == 1:
-            fill(self._parts[0])
-            return out
-        with ThreadPoolExecutor(len(self._parts)) as pool:
-            list(pool.map(fill, self._parts))
+        for _ in in_order(fill, self._parts, len(self._parts)):
+            pass
         return out
 
     def _part(self, rows: slice) -> _Part:

@@ -6,17 +6,11 @@ rows, so that results are the same, to the last bit, for any number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
-
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
+from .._threads import in_order
 from .metric import Array
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 # Rows that one thread takes at a time.
 _CHUNK = 8192
@@ -24,15 +18,6 @@ _CHUNK = 8192
 _ROWS = 128
 # Rows of one symmetric product: enough for BLAS to be fast, few enough for the rounding of sums to stay small.
 _GRAM_ROWS = 1024
-
-
-def in_order(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int) -> Iterator[Result]:
-    """``map`` by ``n_jobs`` threads; results come in the order of the items, and so do errors."""
-    if n_jobs == 1:
-        yield from map(function, items)
-        return
-    with ThreadPoolExecutor(max_workers=n_jobs) as pool:
-        yield from pool.map(function, items)
 
 
 def blocks(start: int, stop: int, size: int) -> list[slice]:

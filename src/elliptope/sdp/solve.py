@@ -39,7 +39,7 @@ _SMALLEST_ESCAPE = 1e-5
 # Columns that a product must take for the price of one if others are to ride along, and the defect, relative to the
 # tolerance, at which a dual vector is good enough to be tested.
 _COMPANY = 8
-_BOARDING = 0.1
+_BOARDING = 0.01
 _SMALLEST_STATIONARITY = 1e-14
 # Largest entry of a column that is dropped to get past a stall.
 _TRIM = 3e-3
