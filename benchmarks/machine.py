@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import threadpoolctl
 
-PACKAGES = ("elliptope", "numpy", "scipy", "scikit-learn", "pymanopt", "cvxpy", "scs", "clarabel", "umap-learn")
+import elliptope
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "pymanopt", "cvxpy", "scs", "clarabel", "umap-learn")
 _THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -30,7 +34,7 @@ def describe() -> list[str]:
     return [
         f"processor: {_processor()}, {os.cpu_count()} cores; {platform.system()} {platform.machine()}",
         f"BLAS: {'; '.join(sorted(blas))}",
-        f"Python {platform.python_version()}; " + ", ".join(f"{name} {_version(name)}" for name in PACKAGES),
+        f"Python {platform.python_version()}; elliptope {elliptope.__version__}, {', '.join(_versions())}",
     ]
 
 
@@ -43,8 +47,8 @@ def _processor() -> str:
     return platform.processor() or "unknown"
 
 
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "missing"
+def _versions() -> Iterator[str]:
+    """Of those packages that are there."""
+    for package in PACKAGES:
+        with suppress(PackageNotFoundError):
+            yield f"{package} {version(package)}"

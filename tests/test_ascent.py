@@ -12,12 +12,14 @@ from elliptope import SDPEmbedding
 from elliptope.kernels import Gaussian
 from elliptope.operators import DenseOperator, as_operator, dense, kernel_matrix
 from elliptope.sdp import solve
-from elliptope.sdp.ascent import METHODS
+from elliptope.sdp.ascent import METHODS, schedule
+from elliptope.sdp.ascent import newton as newton_module
 from elliptope.sdp.ascent.dense_newton import dense_newton
 from elliptope.sdp.ascent.interior_point import interior_point
 from elliptope.sdp.ascent.newton import newton
 from elliptope.sdp.ascent.quasi_newton import quasi_newton
-from elliptope.sdp.problem import Problem, random_start
+from elliptope.sdp.ascent.schedule import _compress
+from elliptope.sdp.problem import Problem, drop_columns, drop_light_columns, normalize_rows, random_start
 
 
 def operator(X, sigma):
@@ -113,6 +115,60 @@ def test_power_refuses_a_cost_that_is_not_psd():
 def test_too_few_iterations_are_not_called_degenerate():
     solution = solve(operator(WINE, 1.5), method="power", polish=True, tol=1e-3, max_iter=60, rng=0)
     assert solution.status == "max_iter"
+
+
+class TestCompression:
+    @pytest.fixture
+    def optimum(self):
+        problem = Problem(operator(WINE, 3.0))
+        return problem, solve(problem.operator, tol=1e-10, polish=True, rng=0).factor
+
+    def test_light_columns_go(self, optimum):
+        """Some rows use it, so that no bound on the entries would drop it; but the objective does not need it."""
+        problem, H = optimum
+        extra = np.zeros((len(H), 1))
+        extra[:3] = 5e-3
+        rng = np.random.default_rng(0)
+        wide = problem.evaluate(normalize_rows(np.hstack([H, extra]), rng))
+        assert drop_columns(wide.H, 1e-3, rng).shape[1] == H.shape[1] + 1
+        assert drop_light_columns(wide.H, wide.pull, 1e-6, rng).shape[1] == H.shape[1]
+        compressed = _compress(problem, wide, rng)
+        assert compressed.H.shape[1] == H.shape[1]
+        assert compressed.gain >= wide.gain
+
+    def test_columns_that_are_needed_stay(self, optimum):
+        problem, H = optimum
+        iterate = problem.evaluate(H)
+        assert _compress(problem, iterate, np.random.default_rng(0)) is iterate
+
+    def test_not_at_the_expense_of_the_objective(self, optimum, monkeypatch):
+        """Where a column looks light and is not, it stays."""
+        problem, H = optimum
+        monkeypatch.setattr(schedule, "_LIGHT", 0.5)
+        iterate, rng = problem.evaluate(H), np.random.default_rng(0)
+        assert drop_light_columns(H, iterate.pull, 0.5, rng).shape[1] < H.shape[1]
+        assert _compress(problem, iterate, rng) is iterate
+
+
+def test_forcing_follows_what_the_last_step_gained(monkeypatch):
+    """Systems are solved no better than the last step was worth, and well enough for quadratic convergence."""
+    forcing, direction, defects = [], newton_module._direction, []
+
+    def watched(problem, iterate, accuracy, max_cg):
+        forcing.append(accuracy)
+        defects.append(iterate.defect)
+        return direction(problem, iterate, accuracy, max_cg)
+
+    monkeypatch.setattr(newton_module, "_direction", watched)
+    problem, rng = Problem(operator(WINE, 3.0)), np.random.default_rng(0)
+    start = itertools.islice(quasi_newton(problem, problem.evaluate(random_start(problem.n, 3, rng)), rng), 12, 13)
+    for iterate in newton(problem, next(start), rng):
+        if iterate.defect < 1e-9:
+            break
+    assert forcing[0] == 0.01
+    gained = np.array(defects[1:]) / np.array(defects[:-1])
+    np.testing.assert_allclose(forcing[1:], np.minimum(0.1, gained**2))
+    assert min(forcing) < 1e-3
 
 
 class TestPrecision:

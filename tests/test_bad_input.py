@@ -300,6 +300,13 @@ class TestDegenerate:
         assert np.isfinite(est.certificate_.relative_gap)
         assert repr(est.certificate_)
 
+    @pytest.mark.parametrize("operator", ["tiled", "nystroem", "sparse"])
+    def test_constant_kernel_whatever_the_operator(self, operator):
+        with pytest.warns(ConvergenceWarning, match="status 'degenerate'.*decrease `bandwidth`"):
+            est = SDPEmbedding(bandwidth=1e9, operator=operator, n_landmarks=5).fit(X)
+        np.testing.assert_array_equal(est.embedding_, 0)
+        assert np.isfinite(est.certificate_.relative_gap)
+
     @pytest.mark.parametrize("bandwidth", [1e-3, 1e-12, 1e-200, 5e-324])
     @pytest.mark.parametrize("normalize", [None, "unit"])
     def test_identity_kernel(self, bandwidth, normalize):

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, chi2, ortho_group
 
+from elliptope.sdp import chebyshev
 from elliptope.sdp.chebyshev import chebyshev_test
 from elliptope.sdp.probes import run_together
 
@@ -32,21 +33,37 @@ def bulk(n, seed=0, power=1.0):
     return np.linspace(0.0, 1.0, n) ** power * np.r_[0.0, np.random.default_rng(seed).uniform(0.5, 1, n - 2), 1.0]
 
 
-def hostile(values, size, *phases):
-    """Products with Diag(values) that hide the last eigenvalue as far as an error of that size allows.
+class Aim:
+    """Where the recurrence that is at work has its middle: it multiplies by N - middle."""
 
-    Both recurrences multiply by N - middle: without that part of its row, the eigenvector does not grow. ``phases`` are
-    (middle, start, end): products from number start to number end are wrong.
+    part, middle = "T_k", 0.5
+
+
+@pytest.fixture
+def aim(monkeypatch):
+    now, low_pass = Aim(), chebyshev._low_pass
+
+    def watched(Y, P, upper, edge, rounding):
+        now.part, now.middle = "low pass", 0.5 * (upper + edge)
+        found = yield from low_pass(Y, P, upper, edge, rounding)
+        now.part, now.middle = "T_k", 0.5 * upper
+        return found
+
+    monkeypatch.setattr(chebyshev, "_low_pass", watched)
+    return now
+
+
+def hostile(values, size, aim, parts=("low pass", "T_k")):
+    """Products with Diag(values) that hide the last eigenvalue as far as an error of that size allows, in those parts.
+
+    Without that part of its row that N - middle makes, the eigenvector does not grow.
     """
-    count = [0]
 
     def apply(V):
         P = values[:, None] * V
-        for middle, start, end in phases:
-            if start <= count[0] < end:
-                wanted, allowed = P[-1] - middle * V[-1], size * np.linalg.norm(V, 2)
-                P[-1] -= wanted / max(1.0, np.linalg.norm(wanted) / allowed)
-        count[0] += 1
+        if aim.part in parts:
+            wanted, allowed = P[-1] - aim.middle * V[-1], size * np.linalg.norm(V, 2)
+            P[-1] -= wanted / max(1.0, np.linalg.norm(wanted) / allowed)
         return P
 
     return apply
@@ -165,27 +182,42 @@ class TestRounding:
         return apply
 
     @pytest.mark.parametrize("size", [1e-13, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2])
-    def test_nothing_false_is_claimed(self, size):
+    def test_nothing_false_is_claimed(self, size, aim):
         for seed in range(20):
-            for apply in (self.random(size, seed), hostile(self.values, size, (0.515, 0, 16), (0.5, 16, math.inf))):
+            for apply in (self.random(size, seed), hostile(self.values, size, aim)):
                 found = run(apply, 201, target=1e-3, rounding=size, seed=seed)
                 assert found.shift >= 3e-3 * (1 - ROUNDING)
 
-    # The low pass takes 49 products here, and has its middle at 0.5015; T_k has it at 0.5.
-    @pytest.mark.parametrize("phases", [[(0.5015, 0, 49)], [(0.5, 49, math.inf)], [(0.5015, 0, 49), (0.5, 49, math.inf)]])
+    @pytest.mark.parametrize("parts", [("low pass",), ("T_k",), ("low pass", "T_k")])
     @pytest.mark.parametrize("size", [1e-6, 1e-5, 5e-5, 1e-4, 2e-4])
-    def test_the_unluckiest_start_whichever_part_is_wrong(self, size, phases):
+    def test_the_unluckiest_start_whichever_part_is_wrong(self, size, parts, aim):
         """Of all random vectors that the risk does not cover, the one that tells least."""
         values, risk = np.r_[np.linspace(0.5, 1.0, 40), -1.1e-4], 0.01
 
         def shift(rounding):
             unluckiest = math.sqrt(chi2.ppf(risk, 1)) * np.eye(41)[:, -1:]
             test = chebyshev_test(unluckiest, 1.0, 1e-4, risk, rounding)
-            return run_together(hostile(values, size, *phases), [test])[0].shift
+            return run_together(hostile(values, size, aim, parts), [test])[0].shift
 
         assert shift(size) >= 1.1e-4
         if size == 2e-4:  # without the allowance the same products lead to a claim that is false
             assert shift(0.0) < 1.1e-4
+
+    def test_what_passes_cost_adds_up(self, monkeypatch):
+        costs, low_pass = [], chebyshev._low_pass
+
+        def watched(Y, *rest):
+            before = np.linalg.norm(Y, 2)
+            Z, cost = yield from low_pass(Y, *rest)
+            costs.append(cost * (before + np.linalg.norm(Z, 2)))
+            return Z, cost
+
+        monkeypatch.setattr(chebyshev, "_low_pass", watched)
+        G = np.random.default_rng(0).standard_normal((300, 4))
+        values = np.linspace(0.01, 1.0, 300)
+        _, lost = run_together(diagonal(values), [chebyshev._low_passes(G, 0.1, 1.0, 1e-4, 1e-9)])[0]
+        assert len(costs) >= 3
+        assert lost == pytest.approx(sum(costs), rel=1e-6)
 
     def test_rounding_of_double_precision_costs_nothing(self):
         exact = run(diagonal(bulk(300)), 300, target=1e-6, rounding=0.0)

@@ -9,7 +9,7 @@ from elliptope.sdp import solve
 from elliptope.sdp.certificate import dual_metrics
 from elliptope.sdp.deflation import AlmostNull, almost_null
 from elliptope.sdp.probable import certify_by_tests
-from elliptope.sdp.problem import Problem, normalize_rows
+from elliptope.sdp.problem import Iterate, Problem, normalize_rows
 
 # Of the eigenvalues of a small matrix of norm 1.
 ROUNDING = 1e-13
@@ -45,7 +45,7 @@ def test_the_whole_is_bounded_by_the_complement(seed, error):
     for metric in dual_metrics(iterate).values():
         N = whitened(problem, iterate, metric)
         for allowed in (1e-6, 1e-3, 1.0, np.inf):
-            known = almost_null(iterate, metric, allowed)
+            known = almost_null(iterate, metric, allowed, 0.0)
             U = known.basis
             np.testing.assert_allclose(U.T @ U, np.eye(U.shape[1]), atol=1e-14)
             if U.size:
@@ -69,7 +69,31 @@ def test_columns_that_depend_on_others_are_no_basis():
     H = optimum.factor
     twice = problem.evaluate(np.hstack([H, H]) / np.sqrt(2))
     metric = next(iter(dual_metrics(twice).values()))
-    assert almost_null(twice, metric, np.inf).basis.shape[1] <= H.shape[1]
+    assert almost_null(twice, metric, np.inf, 0.0).basis.shape[1] == np.linalg.matrix_rank(H, tol=1e-5)
+
+
+@pytest.mark.parametrize("size", [1e-2, 1e-4, 1e-5])
+@pytest.mark.parametrize("seed", range(5))
+def test_rounding_of_short_columns_is_amplified(seed, size):
+    """Products that err by as much as was admitted: what follows for short columns of H is covered, or they are left out."""
+    problem, optimum, _ = near_optimum(60, seed, 0.0)
+    rng, rounding = np.random.default_rng(seed), 1e-9
+    H = normalize_rows(np.hstack([optimum.factor, size * rng.standard_normal((60, 1))]), rng)
+    exact = problem.evaluate(H)
+    metric = next(iter(dual_metrics(exact).values()))
+    N = whitened(problem, exact, metric)
+    error = rng.standard_normal(H.shape)
+    error *= rounding * np.linalg.norm(metric.whiten(H), 2) / np.linalg.norm(metric.whiten_gradient(error), 2)
+    wrong = Iterate(H, exact.P + error - (error * H).sum(axis=1, keepdims=True) * H, exact.offset)
+    assert wrong.slack == pytest.approx(exact.slack, abs=1e-6)
+    known = almost_null(wrong, metric, 10.0, 2 * rounding)
+    assert known.basis.shape[1] == H.shape[1]
+    U = known.basis
+    missed = np.linalg.norm(U.T @ N @ U, 2) - known.inside, np.linalg.norm(known.project(N @ U), 2) - known.across
+    assert max(missed) <= known.amplification * 4 * rounding
+    # Where so much is too much, the short column is not taken to be known.
+    few = almost_null(wrong, metric, 0.5 * rounding / size, 2 * rounding)
+    assert few.basis.shape[1] < H.shape[1]
 
 
 @pytest.mark.parametrize("error", [0.0, 1e-8, 1e-5, 1e-2])

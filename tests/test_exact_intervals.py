@@ -64,8 +64,9 @@ def test_the_exact_optimum_lies_in_the_claimed_interval(instance, name):
     # Where few landmarks meet a narrow kernel, the surrogate is hard to solve. What is claimed must be true all the same.
     certificate = solve(operator, rng=0, tol=1e-4, max_iter=1000).certificate
     assert certificate.grade == ("probabilistic" if name == "tiled" else "proved")
-    if name != "tiled":
-        assert certificate.relative_gap <= 1e-3
+    # Tiles in float32 err too much for tests that take many products in a row; their interval may be wide.
+    if name != "tiled" or operator.dtype == "float64":
+        assert certificate.relative_gap <= (1e-2 if name == "tiled" else 1e-3)
     low, high = certificate.exact_interval
     assert low <= instance.exact.upper_bound
     assert high >= instance.exact.objective
@@ -73,6 +74,7 @@ def test_the_exact_optimum_lies_in_the_claimed_interval(instance, name):
     assert (low, high) == (certificate.objective - below, certificate.upper_bound + above)
     J = operator @ np.eye(operator.n)
     plain = solve((J + J.T) / 2, rng=0, tol=1e-5).certificate
-    rounding = (1e-5 if name == "tiled" else 1e-12) * abs(plain.upper_bound)  # products in float32 err one by one
+    single = name == "tiled" and operator.dtype == "float32"  # whose products err one by one
+    rounding = (1e-5 if single else 1e-12) * abs(plain.upper_bound)
     assert certificate.objective <= plain.upper_bound + rounding
     assert plain.objective <= certificate.upper_bound + rounding

@@ -176,6 +176,19 @@ def test_diagonal(case):
     np.testing.assert_allclose(operator.abar_diagonal(), d.astype(float), rtol=1e-11, atol=1e-15)
 
 
+def test_another_row_scale(case):
+    """Whatever was kept for the last one is made anew."""
+    operator, V = case.operator, np.random.default_rng(6).standard_normal((N, 2))
+    before = operator @ V
+    operator.set_row_scale(np.ones(N))
+    t = case.operator.w * np.sqrt(operator.abar_diagonal())
+    operator.set_row_scale(t)
+    A, top = cost(case.K, (case.K_exact * case.w).sum(axis=1), case.w, t)
+    size = abs(A) + top + np.outer(t, t)
+    assert (abs(operator @ V - (A - top) @ V) <= 10 * USUAL[case.precision] * (size @ abs(V))).all()
+    assert abs(operator @ V - before).max() > 1e-3
+
+
 def test_symmetric(case):
     U, V = np.random.default_rng(2).standard_normal((2, N, 3))
     difference = abs(U.T @ (case.operator @ V) - (case.operator @ U).T @ V)
@@ -209,6 +222,38 @@ def test_error_bound_is_never_below_the_true_error(case, row_scale):
         H = H / np.linalg.norm(H, axis=1, keepdims=True)
         objective = (H * (operator @ H)).sum()
         assert -below <= (long(H) * (exact @ H)).sum() - objective <= above
+
+
+@pytest.mark.parametrize("name", ["truncated", "nystroem"])
+@pytest.mark.parametrize("signs", ["random", "all", "small degrees", "large degrees"])
+def test_errors_of_degrees_are_covered(name, signs, weights):
+    """Degrees that are off by as much as was admitted, at random or in a way that does most harm."""
+    rng, error = np.random.default_rng(8), 1e-3
+    X = rng.standard_normal((N, P)) + rng.choice([0.0, 3.0], (N, 1))
+    w = 10 ** rng.uniform(-1, 1, N) if weights else np.ones(N)
+    K = exact_kernel(X)
+    m = (K * w).sum(axis=1)
+    sign = {
+        "random": rng.choice([-1.0, 1.0], N),
+        "all": np.ones(N),
+        "small degrees": np.where(m < np.median(m), 1.0, -1.0),
+        "large degrees": np.where(m > np.median(m), 1.0, -1.0),
+    }[signs]
+    degrees = (m / (1 + sign * error)).astype(float)  # so that m is (1 ± error) times what is given
+    if name == "truncated":
+        operator = TruncatedOperator(Gaussian(SIGMA), X, degrees, w, cutoff=1e-12, degree_error=error)
+    else:
+        operator = NystroemOperator(Gaussian(SIGMA), X, N, w, degrees=degrees, degree_error=error, rng=0)
+    # Rows of equal weight in the sums, by which the bound is attained most nearly; and as the estimator scales them.
+    for t in (w * np.sqrt(degrees), w * np.sqrt(np.maximum(operator.abar_diagonal(), 0))):
+        operator.set_row_scale(t)
+        A, top = cost(K, m, w, t)
+        difference = A - top - operator @ np.eye(N)
+        difference = ((difference + difference.T) / 2).astype(float)
+        scale = abs(difference).max()
+        for sign, bound in zip((1, -1), reversed(operator.error_bounds), strict=True):
+            worst = scale * solve(sign * difference / scale, tol=1e-3, rng=0).certificate.objective
+            assert worst <= bound
 
 
 @pytest.mark.parametrize(("name", "dtype"), KINDS)

@@ -1,5 +1,6 @@
 """Tiles against plain matrices in extended precision; error bounds against true errors; threads against one thread."""
 
+import sys
 import threading
 import time
 import tracemalloc
@@ -13,6 +14,7 @@ from elliptope.kernels import CallableKernel, Gaussian, Laplacian, Matern, Preco
 from elliptope.operators import DenseOperator, TiledOperator, kernel_matrix, tiles
 from elliptope.operators.gaussian_tiles import GaussianTiles, gaussian_coordinates
 from elliptope.sdp import solve
+from elliptope.sdp.probable import certify_by
 
 DTYPES = ("float32", "float64")
 # Relative errors seen when nothing is wrong: far below the worst case, and far above rounding of the other precision.
@@ -416,6 +418,28 @@ class TestSolve:
         assert solution.certificate.objective == pytest.approx(reference.certificate.objective, rel=1e-9)
         H, H_reference = solution.factor, reference.factor
         np.testing.assert_allclose(H @ H.T, H_reference @ H_reference.T, atol=1e-3)
+
+    @pytest.mark.parametrize("tol", [1e-3, 1e-6])
+    def test_the_certificate_rides_along(self, dense, tol, monkeypatch):
+        """The dual vector of an iterate is tested while the ascent goes on; what is claimed is true of the last one."""
+        X, d, reference = dense
+        operator, found = TiledOperator(Gaussian(2.0), X), []
+
+        def watched(*args):
+            found.append(certify_by(*args))
+            return found[-1]
+
+        monkeypatch.setattr(sys.modules["elliptope.sdp.solve"], "certify_by", watched)
+        operator.set_row_scale(np.sqrt(d))
+        solution = solve(operator, tol=tol, polish=True, rng=0)
+        certificate = solution.certificate
+        assert found[-1] is certificate
+        assert certificate.relative_gap <= tol
+        assert certificate.objective <= reference.certificate.upper_bound
+        assert certificate.upper_bound >= reference.certificate.objective
+        J = operator @ np.eye(operator.n)
+        lowest = np.linalg.eigvalsh(np.diag(solution.dual) - (J + J.T) / 2)[0]
+        assert lowest >= certificate.min_eigenvalue - 1e-14
 
     def test_float32_brackets_the_exact_optimum(self, dense):
         X, d, reference = dense

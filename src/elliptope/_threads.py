@@ -1,12 +1,17 @@
-"""Work shared by threads: how many there are, and results in order."""
+"""Work shared by threads: how many there are, results in order, and BLAS out of their way."""
 
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
 from numbers import Integral
 from typing import TypeVar
+
+from threadpoolctl import ThreadpoolController
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -22,9 +27,30 @@ def count_threads(n_jobs: int | None) -> int:
 
 
 def in_order(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int) -> Iterator[Result]:
-    """``map`` by ``n_jobs`` threads; results come in the order of the items, and so do errors."""
+    """``map`` by ``n_jobs`` threads; results come in the order of the items, and so do errors.
+
+    No more than a few items are taken beyond those whose results have been asked for.
+    """
     if n_jobs == 1:
         yield from map(function, items)
         return
-    with ThreadPoolExecutor(max_workers=n_jobs) as pool:
-        yield from pool.map(function, items)
+    pool, ahead = ThreadPoolExecutor(n_jobs), deque[Future[Result]]()
+    try:
+        for item in items:
+            ahead.append(pool.submit(function, item))
+            if len(ahead) > 2 * n_jobs:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def one_blas_thread() -> AbstractContextManager:
+    """A context in which BLAS has one thread, whatever it is set to: its own would be in the way of ours."""
+    return _blas().limit(limits=1, user_api="blas")
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()

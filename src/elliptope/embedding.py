@@ -171,7 +171,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         if constant and self.status_ == "optimal":
             self.status_ = "degenerate"
         self._extension = self._extend(posed, Xi)
-        extend = partial(self._extension.normalized, diagonal=self._diagonal)
+        extend = partial(self._extension.normalized, diagonal=self._diagonal, n_jobs=count_threads(self.n_jobs))
         self.embedding_ = self._finish(posed.all_rows(Xi, extend))
         if self.verbose:
             print(f"{self.status_}: {solution.message}")
@@ -204,7 +204,8 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         del tiled  # the tiles are not needed any more
         if operator == "sparse":
             return TruncatedOperator(kernel, X, degrees, w, degree_error=error, n_jobs=n_jobs)
-        return NystroemOperator(kernel, X, self.n_landmarks, w, degrees, error, rng=self._seed(), n_jobs=n_jobs)
+        k, seed = self.n_landmarks, self._seed()
+        return NystroemOperator(kernel, X, k, w, degrees=degrees, degree_error=error, rng=seed, n_jobs=n_jobs)
 
     def _coarse_start(self, posed: Posed) -> Array | None:
         """The solution for a sample of the points, extended to all of them: where products are dear, a good start."""
@@ -214,7 +215,8 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         rows = np.sort(np.random.default_rng(self._seed()).choice(n, _COARSE_ROWS, replace=False))
         X, w = posed.X[self._support], posed.operator.w
         diagonal = self.diagonal if isinstance(self.diagonal, str) or callable(self.diagonal) else "kernel"
-        coarse = SDPEmbedding(kernel=posed.kernel, diagonal=diagonal, operator="dense", tol=_COARSE_TOL, random_state=0)
+        coarse = SDPEmbedding(kernel=posed.kernel, diagonal=diagonal, operator="dense", tol=_COARSE_TOL)
+        coarse.set_params(random_state=0, n_jobs=self.n_jobs)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # any start will do
             coarse.fit(X[rows], sample_weight=w[rows])

@@ -29,8 +29,9 @@ from .neighbors import GraphKernel, NeighborKernel, SparseKernel
 
 # Kernel values, or entries of rows, held at a time (32 MB).
 BLOCK_ENTRIES = 2**22
-# Of those, what a thread looks at at a time: a block that stays in its cache.
+# Of those, what is looked at at a time: a block that stays in a core's cache, unless it has too few rows for BLAS.
 _CACHED_ENTRIES = 2**18
+_FEWEST_ROWS = 8
 # Entries that a row of a sparse kernel is reckoned with: its neighbours, those that see it, and the search for both.
 _SPARSE_COLUMNS = 64
 # Radii are capped so that their squares, the values b(x, x) of the learned kernel, stay finite.
@@ -84,10 +85,12 @@ class Extension:
 
     def rows_together(self, p: int, block_entries: int = BLOCK_ENTRIES) -> int:
         """Rows with p columns that are looked at at a time."""
-        columns = min(_SPARSE_COLUMNS, len(self.w)) if isinstance(self.kernel, SparseKernel) else len(self.w)
+        if not isinstance(self.kernel, SparseKernel):
+            n = len(self.w)
+            return rows_per_block(n, p, block_entries=min(block_entries, max(_CACHED_ENTRIES, _FEWEST_ROWS * n)))
         # The rows of a graph are sparse themselves.
         p = min(p, _SPARSE_COLUMNS) if isinstance(self.kernel, GraphKernel) else p
-        return rows_per_block(columns, p, block_entries=block_entries)
+        return rows_per_block(min(_SPARSE_COLUMNS, len(self.w)), p, block_entries=block_entries)
 
     def blocks(
         self, X: Array, block_entries: int = BLOCK_ENTRIES, *, first: int = 0, n_jobs: int = 1
@@ -116,9 +119,9 @@ class Extension:
             mean -= c
             return part, Attention(rows, mean, top + np.log(total), nearest)
 
-        # The search of a sparse kernel has threads of its own, and is the better for many rows at a time.
-        entries, n_jobs = (block_entries, 1) if sparse_kernel else (min(block_entries, _CACHED_ENTRIES), n_jobs)
-        yield from in_order(attend, row_blocks(X.shape[0], self.rows_together(X.shape[1], entries)), n_jobs)
+        # The search of a sparse kernel has threads of its own.
+        step = self.rows_together(X.shape[1], block_entries)
+        yield from in_order(attend, row_blocks(X.shape[0], step), 1 if sparse_kernel else n_jobs)
 
     def _look(self, X: Array, log_w: Array, log_self: Array) -> tuple[Array, Array, Array, Array]:
         """Weights p_i(x), relative to the largest of a row; their sum, the log of the largest, and the nearest point."""

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from .._arrays import all_nonzero, as_numpy, like, namespace, row_dots, smallest
+from .._arrays import all_nonzero, as_numpy, like, namespace, row_dots, smallest, total
 from .factorization import UNIT, Factorization, cholesky_rounding, cholesky_solver, upper_cholesky
 from .metric import Array, DiagonalMetric, Metric
 
@@ -83,6 +83,13 @@ class Operator(ABC):
         Far from sharp for sums in double precision; a test that takes thousands of products still stands it.
         """
         return 1e-13
+
+    def rounding_in(self, metric: Metric, upper: float) -> float:
+        r"""Bound on the rounding of a product with :math:`E J_0 E^\top` in that metric, whose spectrum ends at ``upper``.
+
+        It is relative to the norm of what is multiplied. Terms that cancel in J_0 are counted by their own size.
+        """
+        return self.product_error * upper
 
     @property
     def block_width(self) -> int:
@@ -175,6 +182,11 @@ class ScaledOperator(ExplicitOperator):
     def offset(self) -> Array:
         return self._s**2 * self.kernel_diagonal() - row_dots(self._Q, self._Q)
 
+    def rounding_in(self, metric: Metric, upper: float) -> float:
+        # Diag(s) K Diag(s) is J_0 and, but for the diagonal, Q Qᵀ; so both are no larger than upper and Q Qᵀ together.
+        root = metric.whiten_gradient(self._Q)
+        return self.product_error * (upper + 2 * total(row_dots(root, root)))
+
     def largest_entry(self) -> float:
         """max |K_ij| off the diagonal."""
         raise TypeError(f"{type(self).__name__} has no entries.")
@@ -218,9 +230,14 @@ class KernelOperator(ScaledOperator):
     def cost_of_degrees(self, error: float) -> float:
         r"""Bound on :math:`|\operatorname{Tr}((J' - J) Z)|` over the elliptope, where J' has the degrees that m stands for.
 
-        Those are within ``error`` m. Entries of A change by ``error`` of themselves, to first order, and so do those of
-        :math:`v_0 v_0^\top`; either sum to at most :math:`\sum_i t_i^2/w_i`.
+        Those are :math:`(1 + \delta) m` with |δ| ≤ ``error``. To first order entries of A change by
+        :math:`(\delta_i + \delta_j)/2` of themselves, and sum to at most :math:`\sum_i t_i^2/w_i`. Those of
+        :math:`v_0 v_0^\top` change by that less the mean :math:`\bar\delta` of δ by mass, wm/M. With
+        :math:`f = t/(w\sqrt m)` and means by mass, their sum is at most
+        :math:`M\, E[f]\, E[f |\delta - \bar\delta|] \le M\, E[f^2] \max|\delta|`, which is the same.
         """
+        if not error:
+            return 0.0
         return _DEGREE_COST * error * float((self._s**2 * self.m / self.w).sum())
 
     def contrast(self) -> Array:

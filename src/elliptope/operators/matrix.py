@@ -12,6 +12,7 @@ from .._arrays import all_nonzero, is_foreign, is_sparse, largest, like, namespa
 from .._checks import check_vector
 from .base import Array, Operator
 from .dense import DenseStorage
+from .metric import Metric
 from .sparse import SparseMatrix
 
 # Asymmetry, relative to the largest entry, that is put down to rounding.
@@ -65,6 +66,10 @@ class MatrixFree(Operator):
 
     def offset(self) -> Array:
         return self._diagonal
+
+    def rounding_in(self, metric: Metric, upper: float) -> float:
+        # The diagonal is taken off the product.
+        return self.product_error * (upper + 2 * largest(metric.solve(abs(self._diagonal)[:, None])))
 
 
 def as_operator(cost: Any, diagonal: Array | None = None) -> Operator:

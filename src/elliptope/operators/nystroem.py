@@ -72,6 +72,7 @@ class NystroemOperator(KernelOperator):
         X: Array,
         n_landmarks: int,
         sample_weight: Array | None = None,
+        *,
         degrees: Array | None = None,
         degree_error: float = 0.0,
         rng: np.random.Generator | int | None = None,
@@ -83,10 +84,10 @@ class NystroemOperator(KernelOperator):
             raise ValueError("`kernel` must be a function of two points, got 'precomputed'.")
         check_choice("dtype", dtype, (None, *_STORAGE_ERROR))
         n_landmarks, n_jobs = check_integer("n_landmarks", n_landmarks, 1), check_integer("n_jobs", n_jobs, 1)
-        dtype = dtype or ("float32" if len(X) * min(n_landmarks, len(X)) >= _SINGLE_SIZE else "float64")
-        found = partial_cholesky(kernel, X, n_landmarks, np.random.default_rng(rng), landmarks, dtype, n_jobs)
+        self.dtype = dtype or ("float32" if len(X) * min(n_landmarks, len(X)) >= _SINGLE_SIZE else "float64")
+        found = partial_cholesky(kernel, X, n_landmarks, np.random.default_rng(rng), landmarks, self.dtype, n_jobs)
         self.landmarks, self.residual, self.deficit = found.landmarks, found.residual, found.deficit
-        self._factor, self._storage_error = TallFactor(found.F, n_jobs), _STORAGE_ERROR[dtype]
+        self._factor, self._storage_error = TallFactor(found.F, n_jobs), _STORAGE_ERROR[self.dtype]
         self._kernel, self._X = kernel, X
         self._diagonal_of_K = kernel.diagonal(X)
         self._known_degrees = None if degrees is None else check_vector("degrees", degrees, len(X))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from .._threads import in_order
+from .._threads import in_order, one_blas_thread
 from .base import Array, KernelOperator, ScaledOperator
 
 # Sparse matrices up to this size are made dense for the proof (0.8 GB); beyond, the certificate is probabilistic.
@@ -49,21 +49,21 @@ class SparseStorage(ScaledOperator):
         if self._parts is None:
             self._parts = [self._part(rows) for rows in self._rows]
         V = np.ascontiguousarray(V)
-        # Threads of BLAS would go on to wait for work where those below have to do theirs.
-        out, QV = np.empty(V.shape, order="F"), np.einsum("iq,ir->qr", self._Q, V)
+        out = np.empty(V.shape, order="F")
 
         # Every row is summed by itself: the number of threads changes nothing.
         def fill(part: _Part) -> None:
             rows = part.rows
             P = part.K @ V
-            for q, c in zip(self._Q.T, QV, strict=True):
-                P -= q[rows, None] * c
-            if len(QV):
+            if self._Q.shape[1]:
+                P -= self._Q[rows] @ QV
                 P += part.deflated[:, None] * V[rows]
             out[rows] = P
 
-        for _ in in_order(fill, self._parts, len(self._parts)):
-            pass
+        with one_blas_thread():
+            QV = self._Q.T @ V
+            for _ in in_order(fill, self._parts, len(self._parts)):
+                pass
         return out
 
     def _part(self, rows: slice) -> _Part:

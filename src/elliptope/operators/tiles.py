@@ -12,12 +12,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
+from .._threads import one_blas_thread
 from ..kernels import Kernel
 from .base import Array
 
@@ -176,7 +175,7 @@ def run_in_order(pairs: Iterable[tuple[int, int]], work: Callable[[int, int], No
 
     BLAS has one thread in each of them, whatever it is set to.
     """
-    with _blas().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         if n_jobs == 1:
             for a, b in pairs:
                 work(a, b)
@@ -208,8 +207,3 @@ def _block_width(count: int) -> int:
 def _block(k: int, width: int, count: int) -> range:
     """The tiles along block k."""
     return range(k * width, min((k + 1) * width, count))
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()

@@ -14,63 +14,72 @@ is definite: what that takes depends on its smallest eigenvalue, and no longer o
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from .._arrays import Array, as_numpy, like, spectral_norm
 from ..operators.metric import Metric
-from .probes import Probe
+from .probes import Probe, mapped
 from .problem import Iterate
 
-# Squared length of a combination of columns, relative to the longest, below which it is rounding.
-_DEPENDENT = 1e-12
+# Length of a combination of columns of H, relative to the longest, below which nothing is known of its residual.
+_SHORTEST = 1e-6
 
 
 @dataclass(frozen=True)
 class AlmostNull:
-    """An orthonormal basis U, (n, q), with the norms of the blocks A and C of N that belong to it."""
+    """An orthonormal basis U, (n, q), with the norms of the blocks A and C of N that belong to it.
+
+    They are known up to ``amplification`` times the rounding of a product with N: short combinations of the columns of H are
+    made long, and what rounding has left in their residual with them.
+    """
 
     basis: Array
     inside: float
     across: float
+    amplification: float = 1.0
 
     def project(self, V: Array) -> Array:
         """V less its part in the range of U; what rounding leaves of that goes with the rounding of products."""
         return V - self.basis @ (self.basis.T @ V)
 
     def shift(self, t: float, rounding: float) -> float:
-        """s such that N ≥ -s, where D ≥ -t and A and C are known up to ``rounding``."""
+        """s such that N ≥ -s, where D ≥ -t and products with N err by no more than ``rounding``."""
         if not self.basis.shape[1]:
             return t
-        a, c = self.inside + rounding, self.across + rounding
+        error = self.amplification * rounding
+        a, c = self.inside + error, self.across + error
         return 0.5 * (a + t) + math.hypot(0.5 * (a - t), c)
 
 
-def almost_null(iterate: Iterate, metric: Metric, allowed: float) -> AlmostNull:
-    """The part of the range of H that N maps to vectors no longer than ``allowed``, direction by direction."""
+def almost_null(iterate: Iterate, metric: Metric, allowed: float, rounding: float) -> AlmostNull:
+    """The part of the range of H that N maps to vectors no longer than ``allowed``, direction by direction.
+
+    Combinations of columns that are so short that the ``rounding`` of products shows in them are left out.
+    """
     W, R = metric.whiten(iterate.H), metric.whiten_gradient(iterate.residual)
-    for _ in range(2):  # twice is enough for orthogonality to rounding
-        lengths, V = np.linalg.eigh(as_numpy(W.T @ W))
-        used = lengths > _DEPENDENT * max(float(lengths[-1]), 0.0)
-        T = like(iterate.H, V[:, used] / np.sqrt(lengths[used]))
-        W, R = W @ T, R @ T
+    lengths, V = np.linalg.eigh(as_numpy(W.T @ W))
+    shortest = max(rounding / allowed, _SHORTEST) ** 2 * max(float(lengths[-1]), 0.0)
+    used = lengths > shortest
+    if not used.any():
+        return AlmostNull(W[:, :0], 0.0, 0.0)
+    amplification = math.sqrt(float(lengths[-1] / lengths[used][0]))
+    W, R = _combine(W, R, V[:, used] / np.sqrt(lengths[used]))
+    lengths, V = np.linalg.eigh(as_numpy(W.T @ W))  # twice is enough for orthogonality to rounding
+    W, R = _combine(W, R, V / np.sqrt(lengths))
     # Directions in which R is short, rather than columns: a rotation of U is as good a basis.
     squares, V = np.linalg.eigh(as_numpy(R.T @ R))
-    V = like(iterate.H, V[:, squares <= allowed**2])
-    U, R = W @ V, R @ V
+    U, R = _combine(W, R, V[:, squares <= allowed**2])
     A = U.T @ R
-    return AlmostNull(U, spectral_norm(A), spectral_norm(R - U @ A))
+    return AlmostNull(U, spectral_norm(A), spectral_norm(R - U @ A), amplification)
 
 
-def projected(probe: Probe, known: AlmostNull) -> Generator[Array, Array, Any]:
+def _combine(W: Array, R: Array, T: Array) -> tuple[Array, Array]:
+    T = like(W, T)
+    return W @ T, R @ T
+
+
+def projected(probe: Probe, known: AlmostNull) -> Probe:
     """A probe of N on the complement of what is known, to which its vectors belong, as one that asks for products with N."""
-    q = next(probe)
-    while True:
-        product = yield q
-        try:
-            q = probe.send(known.project(product))
-        except StopIteration as end:
-            return end.value
+    return mapped(probe, lambda q: q, lambda _, product: known.project(product))

@@ -15,6 +15,17 @@ from ..operators.base import Array
 Probe = Generator[Array, Array, Any]
 
 
+def mapped(probe: Probe, ask: Callable[[Array], Array], answer: Callable[[Array, Array], Array]) -> Probe:
+    """A probe in other coordinates: where it asks for q, v = ask(q) is asked for, and it is sent answer(v, product)."""
+    try:
+        q = next(probe)
+        while True:
+            v = ask(q)
+            q = probe.send(answer(v, (yield v)))
+    except StopIteration as end:
+        return end.value
+
+
 class Passenger:
     """A probe with what it asks for next, or with its result once it has ended."""
 

@@ -15,12 +15,12 @@ from .._rounding import round_up
 from ..operators import as_operator
 from ..operators.base import Array
 from .ascent import METHODS, Method
-from .certificate import NATURAL, Certificate, no_bound
+from .certificate import Certificate, no_bound
 from .certify import certify
 from .probable import certify_by, estimate_bound, riding_test
 from .probes import Passenger, share
 from .problem import Iterate, OutOfProducts, Problem, drop_columns, normalize_rows, random_start
-from .uniqueness import NullSpace
+from .verdict import Ended, verdict
 
 # Optimal ranks seen on data are 1 to 4; too small a rank is repaired by the certificate.
 _DEFAULT_RANK = 5
@@ -43,8 +43,6 @@ _BOARDING = 0.01
 _SMALLEST_STATIONARITY = 1e-14
 # Largest entry of a column that is dropped to get past a stall.
 _TRIM = 3e-3
-# Error of B, relative to the tolerance, beyond which a solve that rounding has ended is not called optimal.
-_LOOSE = 100.0
 
 
 @dataclass(frozen=True)
@@ -283,8 +281,8 @@ class _Loop:
     def _board(self, iterate: Iterate) -> None:
         """Where columns are cheap, the test of the certificate rides along with the last part of the ascent."""
         operator = self.problem.operator
-        cheap = operator.block_width >= _COMPANY and not operator.can_factor
-        if cheap and self.witness is None and iterate.defect <= _BOARDING * self.tol:
+        cheap = operator.block_width >= _COMPANY and not operator.can_factor and not self.problem.in_single_precision
+        if cheap and self.witness is None and iterate.gain > 0 and iterate.defect <= _BOARDING * self.tol:
             self.witness = iterate
             self.passenger = self.problem.take_along(riding_test(self.problem, iterate, self.rng, self.tol))
 
@@ -354,7 +352,9 @@ class _Loop:
     def _solution(self, certificate: Certificate) -> Solution:
         self.certified = certificate.upper_bound
         self.history.append(self._progress(self._last, len(self.history)))
-        status, message = self._verdict(certificate)
+        spent = f"{self.max_iter} iterations" if self.limit == "max_iter" else f"{self.problem.n_products} products"
+        ended = Ended(self.stop, spent, self.limit, len(self.history) - 1)
+        status, message = verdict(certificate, ended, self.tol, self.polish)
         return Solution(
             factor=self._last.H,
             dual=self._last.y,
@@ -365,43 +365,3 @@ class _Loop:
             n_products=self.problem.n_products,
             history=self.history,
         )
-
-    def _verdict(self, certificate: Certificate) -> tuple[str, str]:
-        gap = f"relative gap {certificate.relative_gap:.2e} ({certificate.grade}), tol={self.tol:.2e}"
-        if self.stop is None and certificate.relative_gap <= self.tol and certificate.grade == "proved":
-            reason = self._undetermined(certificate, certificate.null_space)
-            if reason:
-                return "degenerate", f"{reason} ({gap})"
-        if self.stop == "interrupted":
-            return "interrupted", f"stopped by the user ({gap})"
-        if certificate.relative_gap <= self.tol and certificate.grade != "estimate":
-            return "optimal", gap
-        if self.stop == "max_iter":
-            spent = f"{self.max_iter} iterations" if self.limit == "max_iter" else f"{self.problem.n_products} products"
-            return "max_iter", f"{spent} were not enough ({gap}); increase {self.limit}, rank or tol"
-        if certificate.grade == "probabilistic":
-            return "max_iter", (
-                f"the ascent has converged, but Lanczos bounds no tighter ({gap}); pass an array or a sparse matrix, which "
-                f"can be factorised, or a larger tol"
-            )
-        return "max_iter", f"no further progress after {len(self.history) - 1} iterations ({gap}); increase tol"
-
-    def _undetermined(self, certificate: Certificate, null: NullSpace | None) -> str | None:
-        """Why the optimal B is not determined to working precision, if it is not."""
-        if null is None:
-            # With a loose tolerance the factorisation does not tell, and B is not claimed to be accurate.
-            weak = self.polish and certificate.weights not in NATURAL
-            return "some rows are held so weakly that nothing determines them" if weak else None
-        found = f"L has nullity {null.nullity} or more, B has rank {null.rank}"
-        if not null.unique:
-            return f"the optimum is not unique to working precision: {found}"
-        if not self.polish:
-            return None
-        if not null.strict:
-            return f"strict complementarity fails to working precision, which leaves B undetermined: {found}"
-        if certificate.stationarity > self.tol * min(1.0, _LOOSE * null.spectral_gap):
-            return (
-                f"rounding leaves B undetermined: its rows are stationary to {certificate.stationarity:.1e}, and L has a "
-                f"spectral gap of {null.spectral_gap:.1e}"
-            )
-        return None

@@ -89,13 +89,15 @@ def _approach(
     reached = iterate
     for count, reached in enumerate(itertools.chain([iterate], quasi_newton(problem, iterate, rng))):
         yield reached
+        if reached.defect < _NEWTON_BASIN or problem.n_products > budget:
+            break
         if reached.defect < _SINGLE_PRECISION:
             problem.use_double_precision()
         elif count == problem.operator.single_after:
             problem.use_single_precision()
-        if reached.defect < _NEWTON_BASIN or problem.n_products > budget:
-            break
-    problem.use_double_precision()
+    if problem.in_single_precision:
+        problem.use_double_precision()
+        reached = problem.evaluate(reached.H)
     return reached
 
 

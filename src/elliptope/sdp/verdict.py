@@ -1,0 +1,64 @@
+"""How a solve has ended: a status, and a sentence that says why and what to change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .certificate import NATURAL, Certificate
+
+# Error of B, relative to the tolerance, beyond which a solve that rounding has ended is not called optimal.
+_LOOSE = 100.0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What stopped the ascent, if something did ("interrupted", "max_iter"); what was spent, and which limit that was."""
+
+    stop: str | None
+    spent: str
+    limit: str
+    iterations: int
+
+
+def verdict(certificate: Certificate, ended: Ended, tol: float, polish: bool) -> tuple[str, str]:
+    """Status and message of a solve with that certificate."""
+    gap = f"relative gap {certificate.relative_gap:.2e} ({certificate.grade}), tol={tol:.2e}"
+    reached = certificate.relative_gap <= tol
+    if ended.stop is None and reached and certificate.grade == "proved":
+        reason = _undetermined(certificate, tol, polish)
+        if reason:
+            return "degenerate", f"{reason} ({gap})"
+    if ended.stop == "interrupted":
+        return "interrupted", f"stopped by the user ({gap})"
+    if reached and certificate.grade != "estimate":
+        return "optimal", gap
+    if ended.stop == "max_iter":
+        return "max_iter", f"{ended.spent} were not enough ({gap}); increase {ended.limit}, rank or tol"
+    if certificate.grade == "probabilistic":
+        return "max_iter", (
+            f"the ascent has converged, but tests with random vectors bound no tighter ({gap}); pass a larger tol, or a "
+            f"matrix that can be factorised (an array, or a sparse one with up to 10 000 rows)"
+        )
+    return "max_iter", f"no further progress after {ended.iterations} iterations ({gap}); increase tol"
+
+
+def _undetermined(certificate: Certificate, tol: float, polish: bool) -> str | None:
+    """Why the optimal B is not determined to working precision, if it is not."""
+    null = certificate.null_space
+    if null is None:
+        # With a loose tolerance the factorisation does not tell, and B is not claimed to be accurate.
+        weak = polish and certificate.weights not in NATURAL
+        return "some rows are held so weakly that nothing determines them" if weak else None
+    found = f"L has nullity {null.nullity} or more, B has rank {null.rank}"
+    if not null.unique:
+        return f"the optimum is not unique to working precision: {found}"
+    if not polish:
+        return None
+    if not null.strict:
+        return f"strict complementarity fails to working precision, which leaves B undetermined: {found}"
+    if certificate.stationarity > tol * min(1.0, _LOOSE * null.spectral_gap):
+        return (
+            f"rounding leaves B undetermined: its rows are stationary to {certificate.stationarity:.1e}, and L has a "
+            f"spectral gap of {null.spectral_gap:.1e}"
+        )
+    return None
