@@ -127,7 +127,8 @@ def run(name: str, n: int, tol: float, minutes: float) -> dict[str, Any]:
     command = [sys.executable, __file__, "--one", name, str(n), str(tol), str(minutes)]
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
     if finished.returncode:
-        raise SystemExit(f"{name}, n = {n}: {finished.stderr.strip().splitlines()[-1]}")
+        said = finished.stderr.strip().splitlines() or ["nothing"]
+        raise SystemExit(f"{name}, n = {n}: the process ended with {finished.returncode} and said {said[-1]}")
     return json.loads(finished.stdout.splitlines()[-1])
 
 

@@ -12,11 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 Array = np.ndarray
 
 UNIT = float(np.finfo(float).eps) / 2
+# OpenBLAS's own parallel factorisation overruns its buffers where matrices are large: n = 16 000 on two threads ends in a
+# segmentation fault (0.3.30, SkylakeX). Larger matrices are factorised by panels of that many rows.
+_LARGEST_WHOLE = 12_800
+_PANEL = 2048
 
 
 @dataclass(frozen=True)
@@ -41,9 +46,39 @@ def cholesky_rounding(n: int, trace: float) -> float:
 
 
 def upper_cholesky(A: Array) -> Array | None:
-    """U with UᵀU = A from the upper triangle of a Fortran-ordered A, which is overwritten; None if A is not definite."""
-    factor, info = dpotrf(A, lower=0, clean=0, overwrite_a=1)
-    return factor if info == 0 else None
+    """U with UᵀU = A from the upper triangle of a Fortran-ordered A, which is overwritten; None if A is not definite.
+
+    The strict lower triangle is neither read nor written.
+    """
+    if len(A) <= _LARGEST_WHOLE:
+        factor, info = dpotrf(A, lower=0, clean=0, overwrite_a=1)
+        return factor if info == 0 else None
+    return _cholesky_by_panels(A)
+
+
+def _cholesky_by_panels(A: Array) -> Array | None:
+    """The same, rows by rows: a factor of a diagonal block, the panel beside it, and its square off what is left."""
+    n = len(A)
+    for start in range(0, n, _PANEL):
+        rows, rest = slice(start, min(start + _PANEL, n)), slice(min(start + _PANEL, n), n)
+        U, info = dpotrf(np.asfortranarray(A[rows, rows]), lower=0, clean=0, overwrite_a=1)
+        if info != 0:
+            return None
+        _write_triangle(A[rows, rows], U)
+        P = dtrsm(1.0, U, np.asfortranarray(A[rows, rest]), trans_a=1, overwrite_b=1)
+        A[rows, rest] = P
+        for first in range(rest.start, n, _PANEL):
+            block = slice(first, min(first + _PANEL, n))
+            # Transposed, so that it lies in memory as A does.
+            S = (P[:, first - rest.start :].T @ P[:, first - rest.start : block.stop - rest.start]).T
+            size = block.stop - first
+            _write_triangle(A[block, block], A[block, block] - S[:, :size])
+            A[block, block.stop :] -= S[:, size:]
+    return A
+
+
+def _write_triangle(A: Array, U: Array) -> None:
+    np.copyto(A, U, where=np.tri(len(A), dtype=bool).T)
 
 
 def cholesky_solver(U: Array) -> Callable[[Array], Array]:

@@ -1,0 +1,53 @@
+"""Cholesky factorisations by panels are those of LAPACK, and leave alone what is not theirs."""
+
+import numpy as np
+import pytest
+from scipy.linalg import cholesky
+
+from elliptope.operators import factorization
+from elliptope.operators.factorization import upper_cholesky
+
+
+@pytest.fixture(params=[1, 7, 16, 50, 64])
+def panels(request, monkeypatch):
+    monkeypatch.setattr(factorization, "_LARGEST_WHOLE", 0)
+    monkeypatch.setattr(factorization, "_PANEL", request.param)
+
+
+def definite(n=50, seed=0):
+    X = np.random.default_rng(seed).standard_normal((n, n))
+    return X @ X.T + np.eye(n)
+
+
+@pytest.mark.usefixtures("panels")
+class TestPanels:
+    def test_factor(self):
+        A = definite()
+        T = np.tril(A) + np.triu(np.full_like(A, np.nan), 1)  # what belongs to others is never read
+        U = upper_cholesky(T.T)
+        np.testing.assert_allclose(np.triu(U), cholesky(A), rtol=1e-11, atol=1e-12)
+        assert np.isnan(T[np.triu_indices(50, 1)]).all()
+        assert np.shares_memory(U, T)
+
+    @pytest.mark.parametrize("row", [0, 1, 20, 49])
+    def test_not_definite(self, row):
+        A = definite()
+        A[row, row] = -1.0
+        assert upper_cholesky(A.T) is None
+
+    def test_barely_definite(self):
+        A = definite()
+        lowest = np.linalg.eigvalsh(A)[0]
+        assert upper_cholesky((A - 0.999 * lowest * np.eye(50)).T) is not None
+        assert upper_cholesky((A - 1.001 * lowest * np.eye(50)).T) is None
+
+
+@pytest.mark.slow
+def test_large():
+    """Where the factorisation of some libraries ends in a segmentation fault."""
+    n = 16_000
+    A = np.full((n, n), 0.5)
+    np.fill_diagonal(A, 2.0)
+    U = upper_cholesky(A.T)
+    # 1.5 I + 0.5 11ᵀ, of determinant 1.5ⁿ (1 + n/3).
+    assert 2 * np.log(U.diagonal()).sum() == pytest.approx(n * np.log(1.5) + np.log1p(n / 3), rel=1e-10)
