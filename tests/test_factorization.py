@@ -42,12 +42,17 @@ class TestPanels:
         assert upper_cholesky((A - 1.001 * lowest * np.eye(50)).T) is None
 
 
-@pytest.mark.slow
-def test_large():
-    """Where the factorisation of some libraries ends in a segmentation fault."""
-    n = 16_000
-    A = np.full((n, n), 0.5)
-    np.fill_diagonal(A, 2.0)
-    U = upper_cholesky(A.T)
-    # 1.5 I + 0.5 11ᵀ, of determinant 1.5ⁿ (1 + n/3).
-    assert 2 * np.log(U.diagonal()).sum() == pytest.approx(n * np.log(1.5) + np.log1p(n / 3), rel=1e-10)
+def test_large_ones_go_by_panels(monkeypatch):
+    """The whole is not handed to LAPACK, whose parallel version is not to be trusted with it."""
+    sizes, dpotrf = [], factorization.dpotrf
+
+    def watched(A, **options):
+        sizes.append(len(A))
+        return dpotrf(A, **options)
+
+    monkeypatch.setattr(factorization, "dpotrf", watched)
+    monkeypatch.setattr(factorization, "_LARGEST_WHOLE", 40)
+    monkeypatch.setattr(factorization, "_PANEL", 20)
+    upper_cholesky(definite(40).T)
+    upper_cholesky(definite(50).T)
+    assert sizes == [40, 20, 20, 10]

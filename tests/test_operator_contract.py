@@ -1,21 +1,25 @@
-"""One contract for every operator of a kernel, against its plain matrix and against that of the exact kernel.
+"""One contract for every operator, against its plain matrix and, where it stands for a kernel, against the exact one.
 
-What belongs to one operator alone is in a file of its own; matrices that users bring are in test_operators.
+What belongs to one operator alone is in a file of its own.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from scipy import sparse as scipy_sparse
+from scipy.sparse.linalg import aslinearoperator
 
 from elliptope.kernels import Gaussian
 from elliptope.neighbors import Neighbors
 from elliptope.operators import (
     DenseOperator,
     NystroemOperator,
+    RegularizedOperator,
     SparseOperator,
     TiledOperator,
     TruncatedOperator,
+    as_operator,
     dense,
     kernel_matrix,
     nystroem,
@@ -23,6 +27,7 @@ from elliptope.operators import (
     tall,
     tiles,
 )
+from elliptope.operators.matrix import DenseMatrix
 from elliptope.sdp import solve
 from neighborhoods import NaiveNeighbors
 
@@ -289,3 +294,39 @@ def test_what_is_claimed_of_entries_is_there(case):
         found = np.tril(T)
     np.testing.assert_allclose(found, np.tril(-np.outer(c, c) * case.J).astype(float), rtol=1e-10, atol=1e-14)
     assert operator.can_factor
+
+
+def matrix_operators():
+    """Costs that have no kernel: matrices that users bring, and the one with an inverse in it."""
+    rng = np.random.default_rng(7)
+    C = rng.standard_normal((N, N))
+    C = C + C.T
+    C[abs(C) < 1] = 0.0
+    d = rng.uniform(0.1, 5, N)
+    J = np.sqrt(np.outer(d, d)) * C
+    F = np.linalg.cholesky(exact_kernel(rng.standard_normal((N, P))).astype(float) + 0.1 * np.eye(N)).T
+    inverse = np.linalg.inv(F)
+    s, q = rng.uniform(0.5, 1.5, N), rng.uniform(0, 0.2, (N, 1))
+    gain, A = abs(C), np.outer(s, s) * abs(C) - q @ q.T
+    regularized = RegularizedOperator(DenseMatrix(gain.copy(), s, q), F, 3.0, float(s @ gain @ s))
+    return {
+        "array": (as_operator(C, d), J),
+        "sparse": (as_operator(scipy_sparse.csr_array(C), d), J),
+        "linear": (as_operator(aslinearoperator(C), d), J),
+        "regularized": (regularized, A - 3.0 * inverse @ inverse.T),
+    }
+
+
+@pytest.mark.parametrize("name", ["array", "sparse", "linear", "regularized"])
+def test_operators_without_a_kernel(name):
+    operator, J = matrix_operators()[name]
+    V, W = np.random.default_rng(8).standard_normal((2, N, 4))
+    scale = np.linalg.norm(J, 2)
+    np.testing.assert_allclose(operator @ V, J @ V, rtol=0, atol=1e-13 * scale * np.linalg.norm(V))
+    core = J - np.diag(operator.offset())
+    np.testing.assert_allclose(operator.core_matmat(V), core @ V, rtol=0, atol=1e-13 * scale * np.linalg.norm(V))
+    np.testing.assert_allclose(W.T @ (operator @ V), (operator @ W).T @ V, atol=1e-11 * scale)
+    if name != "regularized":  # whose offset is a constant
+        np.testing.assert_allclose(operator.offset(), J.diagonal(), rtol=1e-12, atol=1e-14)
+    assert operator.error_bounds == (0.0, 0.0)
+    assert operator.shape == (N, N)
