@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 from common import CLUSTER, CLUSTERS, MOONS, RANK_4, WINE, WINE_CLASS, Naive, fit, gram, row_error, weights
 from elliptope import extension
 from elliptope.extension import Extension
-from elliptope.kernels import Matern
+from elliptope.kernels import CallableKernel, Matern
 
 SAMPLE = {
     "wine 0.7": (WINE, {"bandwidth": 0.7}, None),
@@ -130,6 +130,32 @@ class TestExtension:
         assert row_error(est.transform(Y), reference[0]) < 1e-12
         np.testing.assert_allclose(est.score_samples(Y), reference[1], rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(est.learned_kernel(Y[:5], Y), reference[2], rtol=1e-11, atol=1e-14)
+
+    @pytest.mark.parametrize("columns", [1, 7, 100])
+    @pytest.mark.parametrize("options", [{}, {"bandwidth": 0.5}, {"diagonal": "array"}, {"weights": True}], ids=str)
+    def test_result_does_not_depend_on_the_tiles(self, columns, options, monkeypatch):
+        """Training points pass by tiles: the largest weight of a row, and the nearest point, may come in any of them."""
+        options, rng = dict(options), np.random.default_rng(0)
+        w = rng.uniform(0.1, 3, len(CLUSTERS)) if options.pop("weights", False) else None
+        if "diagonal" in options:
+            options["diagonal"] = rng.uniform(0.5, 2, len(CLUSTERS))
+        est = fit(CLUSTERS, w, **options)
+        Y = np.vstack([CLUSTERS + 0.5, CLUSTERS[:5] + 10, CLUSTERS[-5:] - 10])
+        reference = est.transform(Y), est.score_samples(Y)
+        monkeypatch.setattr(extension, "_TILE_COLUMNS", columns)
+        assert row_error(est.transform(Y), reference[0]) < 1e-11
+        np.testing.assert_allclose(est.score_samples(Y), reference[1], rtol=1e-12, atol=1e-13)
+
+    def test_tiles_in_which_the_kernel_vanishes(self, monkeypatch):
+        """The first tile, some, or all of them."""
+        K = np.kron(np.eye(4), 0.5 + 0.5 * np.eye(5))
+        rows = CallableKernel(lambda X, Y: K[X[:, 0].astype(int)][:, Y[:, 0].astype(int)])
+        each, w = np.arange(20.0)[:, None], np.ones(20)
+        made = Extension(rows, each, w, K.sum(axis=1), float(K.sum()), np.ones(20), np.eye(20))
+        whole = made.nystroem(each)
+        monkeypatch.setattr(extension, "_TILE_COLUMNS", 3)
+        np.testing.assert_allclose(made.nystroem(each), whole, rtol=1e-13, atol=1e-15)
+        np.testing.assert_allclose(made.log_mass(each), np.log(K.sum(axis=1)), rtol=1e-13)
 
     @pytest.mark.parametrize("n_jobs", [2, 3])
     def test_threads_change_nothing(self, n_jobs, monkeypatch):

@@ -19,19 +19,18 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy import sparse
 from scipy.special import logsumexp
 
 from ._checks import name_rows
 from ._threads import in_order
-from .kernels import Array, Kernel
+from .kernels import Array, Kernel, Precomputed
 from .neighbors import GraphKernel, NeighborKernel, SparseKernel
 
 # Kernel values, or entries of rows, held at a time (32 MB).
 BLOCK_ENTRIES = 2**22
-# Of those, what is looked at at a time: a block that stays in a core's cache, unless it has too few rows for BLAS.
+# Of those, what is looked at at a time: a tile that stays in a core's cache, with so many training points.
 _CACHED_ENTRIES = 2**18
-_FEWEST_ROWS = 8
+_TILE_COLUMNS = 1024
 # Entries that a row of a sparse kernel is reckoned with: its neighbours, those that see it, and the search for both.
 _SPARSE_COLUMNS = 64
 # Radii are capped so that their squares, the values b(x, x) of the learned kernel, stay finite.
@@ -86,11 +85,15 @@ class Extension:
     def rows_together(self, p: int, block_entries: int = BLOCK_ENTRIES) -> int:
         """Rows with p columns that are looked at at a time."""
         if not isinstance(self.kernel, SparseKernel):
-            n = len(self.w)
-            return rows_per_block(n, p, block_entries=min(block_entries, max(_CACHED_ENTRIES, _FEWEST_ROWS * n)))
+            return rows_per_block(self._columns_together, p, block_entries=min(block_entries, _CACHED_ENTRIES))
         # The rows of a graph are sparse themselves.
         p = min(p, _SPARSE_COLUMNS) if isinstance(self.kernel, GraphKernel) else p
         return rows_per_block(min(_SPARSE_COLUMNS, len(self.w)), p, block_entries=block_entries)
+
+    @property
+    def _columns_together(self) -> int:
+        """Training points that a dense kernel is compared with at a time; rows of a kernel matrix are taken as they are."""
+        return len(self.w) if isinstance(self.kernel, Precomputed) else min(_TILE_COLUMNS, len(self.w))
 
     def blocks(
         self, X: Array, block_entries: int = BLOCK_ENTRIES, *, first: int = 0, n_jobs: int = 1
@@ -107,14 +110,13 @@ class Extension:
 
         def attend(part: slice) -> tuple[slice, Attention]:
             rows = X[part]
-            P, total, top, nearest = look(rows, log_w, log_self)
+            mean, total, top, nearest = look(rows, values, log_w, log_self)
             lost = np.flatnonzero(~np.isfinite(top))
             if len(lost):
                 raise ValueError(
                     f"`X` has rows at which the kernel vanishes for every training point, so that they have no extension: "
                     f"{name_rows(lost + part.start + first)}."
                 )
-            mean = P @ values
             mean /= total[:, None]
             mean -= c
             return part, Attention(rows, mean, top + np.log(total), nearest)
@@ -123,19 +125,36 @@ class Extension:
         step = self.rows_together(X.shape[1], block_entries)
         yield from in_order(attend, row_blocks(X.shape[0], step), 1 if sparse_kernel else n_jobs)
 
-    def _look(self, X: Array, log_w: Array, log_self: Array) -> tuple[Array, Array, Array, Array]:
-        """Weights p_i(x), relative to the largest of a row; their sum, the log of the largest, and the nearest point."""
-        P = self.kernel.log_block(X, self.X)
-        # By Cauchy and Schwarz no training point is more similar to x_i, in this measure, than x_i itself.
-        nearest = (P - log_self).argmax(axis=1) if np.ptp(log_self) else P.argmax(axis=1)
-        P += log_w
-        top = P.max(axis=1)
-        with np.errstate(invalid="ignore"):
-            P -= top[:, None]
-        np.exp(P, out=P)
-        return P, P.sum(axis=1), top, nearest
+    def _look(self, X: Array, values: Array, log_w: Array, log_self: Array) -> tuple[Array, Array, Array, Array]:
+        """Sums of values with weights relative to the largest of a row, of those weights, its log, and the nearest point.
 
-    def _look_sparse(self, X: Array, log_w: Array, log_self: Array) -> tuple[sparse.csr_array, Array, Array, Array]:
+        Training points pass by tiles; where a larger weight comes, the sums so far are scaled down to it.
+        """
+        b, each = X.shape[0], np.arange(X.shape[0])
+        sums, total, top = np.zeros((b, values.shape[1])), np.zeros(b), np.full(b, -np.inf)
+        closest, nearest = np.full(b, -np.inf), np.zeros(b, dtype=np.intp)
+        # By Cauchy and Schwarz no training point is more similar to x_i, in this measure, than x_i itself.
+        relative = log_self if np.ptp(log_self) else None
+        for part in row_blocks(len(self.w), self._columns_together):
+            P = self.kernel.log_block(X, self.X[part])
+            similarity = P if relative is None else P - relative[part]
+            found = similarity.argmax(axis=1)
+            closer = similarity[each, found] > closest
+            closest[closer] = similarity[each, found][closer]
+            nearest[closer] = part.start + found[closer]
+            P += log_w[part]
+            higher = np.maximum(top, P.max(axis=1))
+            # Where nothing has been seen yet, all weights are zero, relative to anything.
+            P -= np.where(np.isfinite(higher), higher, 0.0)[:, None]
+            np.exp(P, out=P)
+            with np.errstate(invalid="ignore"):
+                before = np.where(np.isfinite(top), np.exp(top - higher), 0.0)
+            sums = sums * before[:, None] + P @ values[part]
+            total = total * before + P.sum(axis=1)
+            top = higher
+        return sums, total, top, nearest
+
+    def _look_sparse(self, X: Array, values: Array, log_w: Array, log_self: Array) -> tuple[Array, Array, Array, Array]:
         """The same for a kernel that is one on its diagonal and mostly zero elsewhere."""
         assert isinstance(self.kernel, SparseKernel)
         P = self.kernel.log_rows(X)
@@ -152,7 +171,7 @@ class Extension:
             top[some] = np.maximum.reduceat(P.data, starts)
             P.data = np.exp(P.data - top[row])
             total[some] = np.add.reduceat(P.data, starts)
-        return P, total, top, nearest
+        return P @ values, total, top, nearest
 
     def log_mass(self, X: Array, *, first: int = 0, n_jobs: int = 1) -> Array:
         """log m_e(x), shape (len(X),): the log of the kernel density, up to a constant."""
