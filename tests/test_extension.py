@@ -131,6 +131,7 @@ class TestExtension:
         np.testing.assert_allclose(est.score_samples(Y), reference[1], rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(est.learned_kernel(Y[:5], Y), reference[2], rtol=1e-11, atol=1e-14)
 
+    @pytest.mark.filterwarnings("ignore:`X` has rows so far")
     @pytest.mark.parametrize("columns", [1, 7, 100])
     @pytest.mark.parametrize("options", [{}, {"bandwidth": 0.5}, {"diagonal": "array"}, {"weights": True}], ids=str)
     def test_result_does_not_depend_on_the_tiles(self, columns, options, monkeypatch):
