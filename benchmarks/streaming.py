@@ -84,6 +84,7 @@ def main() -> None:
         return
     if options.output is None:
         parser.error("--output is required")
+    options.output.mkdir(parents=True, exist_ok=True)
     cells = []
     for name in options.model:
         with tempfile.TemporaryDirectory() as folder:
