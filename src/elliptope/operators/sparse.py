@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,7 +60,8 @@ class SparseStorage(ScaledOperator):
                 P += part.deflated[:, None] * V[rows]
             out[rows] = P
 
-        with one_blas_thread():
+        # Setting the threads of BLAS takes longer than a small product.
+        with one_blas_thread() if len(self._parts) > 1 else nullcontext():
             QV = self._Q.T @ V
             for _ in in_order(fill, self._parts, len(self._parts)):
                 pass
