@@ -5,7 +5,7 @@ import pytest
 
 from elliptope.kernels import Gaussian, Laplacian, Matern
 from elliptope.operators import TruncatedOperator, kernel_matrix
-from elliptope.operators.truncated import expected_entries, reach, truncated_matrix
+from elliptope.operators.truncated import cutoff_for, reach, truncated_matrix
 
 KERNELS = [Gaussian(0.8), Laplacian(0.5), Matern(0.6, 2.5)]
 X = np.random.default_rng(0).standard_normal((120, 3))
@@ -53,6 +53,16 @@ def test_errors_of_degrees_are_part_of_the_bound():
     assert rough == pytest.approx(exact + 3.1e-4 * len(X), rel=1e-3)
 
 
-def test_expected_entries():
+def test_cutoff_for_a_number_of_entries():
     for kernel in KERNELS:
-        assert expected_entries(kernel, X, 1e-3) == pytest.approx(truncated_matrix(kernel, X, 1e-3).nnz, rel=0.2)
+        K = truncated_matrix(kernel, X, 1e-3)
+        cutoff, dropped = cutoff_for(kernel, X, K.nnz)
+        assert np.log(cutoff) == pytest.approx(np.log(1e-3), rel=0.1)
+        assert dropped == pytest.approx(1 - K.sum() / kernel_matrix(kernel, X).sum(), abs=1e-3)
+
+
+def test_far_outlier():
+    """Squares that are expanded would not even find a point within reach of itself."""
+    Y = np.vstack([X, np.full((1, X.shape[1]), 1e9), np.full((1, X.shape[1]), 1e9 + 1e-3)])
+    K = kernel_matrix(KERNELS[0], Y)
+    np.testing.assert_allclose(truncated_matrix(KERNELS[0], Y, 1e-3).toarray(), np.where(K >= 1e-3, K, 0.0), rtol=1e-9)

@@ -51,8 +51,10 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
         if self.rank != "auto":
             check_integer("rank", self.rank, 1, "'auto' or ")
 
-    def _solve(self, J: Operator, method: str = "auto", start: Array | None = None) -> Solution:
-        """Solve, and record what the solver says of its solution."""
+    def _solve(
+        self, J: Operator, method: str = "auto", start: Array | None = None, interrupted: bool = False
+    ) -> Solution:
+        """Solve, and record what the solver says of its solution; one that is ``interrupted`` is left as it starts."""
         seed = self._seed()
         solution = solve(
             J,
@@ -64,7 +66,7 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
             max_products=self._max_products,
             rng=np.random.default_rng(seed),
             start=start,
-            callback=progress_callback(self, bool(self.verbose)),
+            callback=(lambda _: True) if interrupted else progress_callback(self, bool(self.verbose)),
         )
         self.certificate_: Certificate = solution.certificate
         self.status_ = solution.status

@@ -14,6 +14,7 @@ from ._base import KernelEmbedding, Posed
 from ._certified import CertifiedEmbedding, eigenvectors
 from ._checks import check_choice, check_factor, check_integer, name_rows
 from ._progress import with_callbacks
+from ._starts import truncated_start
 from ._threads import count_threads
 from .diagonals import resolve_diagonal
 from .kernels import Array, Kernel
@@ -159,11 +160,15 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         posed = self._prepare(X, sample_weight)
         J, n_rows = posed.operator, len(posed.place)
         self._warn_of_parts(J)
-        start = self._coarse_start(posed) if start is None else check_factor("start", start, n_rows)[self._support]
+        if start is not None:
+            start = check_factor("start", start, n_rows)[self._support]
         self._diagonal = resolve_diagonal(self.diagonal, self._support, n_rows, posed.kernel, J)
         d = self._diagonal.on_sample(posed.X[self._support], J)
         J.set_row_scale(J.w * np.sqrt(d))
-        solution = self._solve(J, self.solver, start)
+        interrupted = False
+        if start is None:
+            start, interrupted = self._coarse_start(posed, d)
+        solution = self._solve(J, self.solver, start, interrupted)
         self._warn_of_hubs(J, d, solution.dual)
         Xi, self.eigenvalues_ = eigenvectors(solution.factor, d, J.w)
         self._set_components(Xi.shape[1])
@@ -207,22 +212,33 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         k, seed = self.n_landmarks, self._seed()
         return NystroemOperator(kernel, X, k, w, degrees=degrees, degree_error=error, rng=seed, n_jobs=n_jobs)
 
-    def _coarse_start(self, posed: Posed) -> Array | None:
-        """The solution for a sample of the points, extended to all of them: where products are dear, a good start."""
-        n = posed.operator.n
-        if not isinstance(posed.operator, TiledOperator) or n <= _COARSE_ROWS:
-            return None
-        rows = np.sort(np.random.default_rng(self._seed()).choice(n, _COARSE_ROWS, replace=False))
-        X, w = posed.X[self._support], posed.operator.w
+    def _coarse_start(self, posed: Posed, d: Array) -> tuple[Array | None, bool]:
+        """Where products are dear, the solution of a cheaper problem, if it is a good start; and if that was interrupted.
+
+        The kernel cut off, where that leaves most of it and not many entries; else a sample of the points.
+        """
+        J, X = posed.operator, posed.X[self._support]
+        if not isinstance(J, TiledOperator) or J.n <= _COARSE_ROWS:
+            return None, False
+        solution = truncated_start(J, posed.kernel, X, J.w * np.sqrt(d), self.rank, self._seed())
+        if solution is None:
+            return self._sample_start(posed.kernel, X, J.w)
+        if self.verbose:
+            print(f"start from the kernel cut off: {solution.status}, rank {solution.factor.shape[1]}")
+        return solution.factor, solution.status == "interrupted"
+
+    def _sample_start(self, kernel: Kernel, X: Array, w: Array) -> tuple[Array, bool]:
+        """The solution for a sample of the points, extended to all of them."""
+        rows = np.sort(np.random.default_rng(self._seed()).choice(len(X), _COARSE_ROWS, replace=False))
         diagonal = self.diagonal if isinstance(self.diagonal, str) or callable(self.diagonal) else "kernel"
-        coarse = SDPEmbedding(kernel=posed.kernel, diagonal=diagonal, operator="dense", tol=_COARSE_TOL)
+        coarse = SDPEmbedding(kernel=kernel, diagonal=diagonal, operator="dense", tol=_COARSE_TOL)
         coarse.set_params(random_state=0, n_jobs=self.n_jobs)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # any start will do
             coarse.fit(X[rows], sample_weight=w[rows])
         if self.verbose:
-            print(f"start from {_COARSE_ROWS} of {n} points: {coarse.status_}, rank {len(coarse.eigenvalues_)}")
-        return coarse._embed_rows(X)
+            print(f"start from {_COARSE_ROWS} of {len(X)} points: {coarse.status_}, rank {len(coarse.eigenvalues_)}")
+        return coarse._embed_rows(X), coarse.status_ == "interrupted"
 
     def transform(self, X: Array) -> Array:
         r"""Embed new rows.

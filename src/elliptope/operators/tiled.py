@@ -79,6 +79,7 @@ class TiledOperator(KernelOperator):
         X = check_factor("X", X, len(X))
         if sample_weight is not None:
             sample_weight = check_vector("sample_weight", sample_weight, len(X))
+        self.n_jobs = n_jobs
         self._diagonal_of_K = kernel.diagonal(X)
         self._tiles = double_tiles(kernel, X, n_jobs)
         super().__init__(len(X), sample_weight)  # sums the degrees from tiles in float64

@@ -21,8 +21,13 @@ from .sparse import SparseOperator
 
 # Values of the kernel below this are dropped.
 CUTOFF = 1e-6
-# Rows whose neighbours are counted before the whole matrix is built.
+# Rows that are looked at before the whole matrix is built.
 _SAMPLE = 200
+# Rows that are looked for at a time, and the part of all pairs beyond which no tree is of use.
+_ROWS = 4096
+_MANY = 1e-3
+# Relative error of a squared distance beyond which differences have to be formed first.
+_SEARCH_ERROR = 1e-9
 # Distances that are looked for beyond the cut, so that rounding of the search drops none.
 _SLACK = 1 + 1e-9
 
@@ -70,21 +75,45 @@ def reach(kernel: Kernel, cutoff: float) -> float:
     return float(brentq(excess, far, 2 * far, xtol=1e-12 * far))
 
 
-def expected_entries(kernel: Kernel, X: Array, cutoff: float = CUTOFF) -> float:
-    """About how many entries the truncated matrix will have, from a sample of rows."""
+def cutoff_for(kernel: Kernel, X: Array, entries: float) -> tuple[float, float]:
+    """Where to cut off for about so many entries, and the part of the mass of the kernel that is dropped; from a sample."""
     rows = X[:: max(1, len(X) // _SAMPLE)]
-    radius = reach(kernel, cutoff)
-    counts = [int((kernel.log_block(row[None], X) >= np.log(cutoff)).sum()) for row in rows]
-    return len(X) * float(np.mean(counts)) if radius > 0 else float(len(X))
+    values = np.concatenate([kernel.block(row[None], X)[0] for row in rows])
+    kept = min(max(round(len(values) * entries / len(X) ** 2), 1), len(values))
+    values.partition(len(values) - kept)
+    return max(float(values[-kept]), CUTOFF), 1 - float(values[-kept:].sum() / values.sum())
 
 
 def truncated_matrix(kernel: Kernel, X: Array, cutoff: float, n_jobs: int = 1) -> sparse.csr_array:
     """K with the entries below ``cutoff`` left out, (n, n); exactly symmetric."""
+    n, radius = len(X), _SLACK * reach(kernel, cutoff)
     centred = X - np.median(X, axis=0)
-    search = NearestNeighbors(radius=_SLACK * reach(kernel, cutoff), n_jobs=n_jobs).fit(centred)
-    graph = search.radius_neighbors_graph(centred, mode="connectivity")
-    i, j = sparse.triu(graph, k=1).nonzero()
-    values = np.exp(kernel.log_block(np.zeros((1, 1)), pair_distances(X, X, i, j)[:, None])[0])
-    kept = values >= cutoff
-    half = sparse.coo_array((values[kept], (i[kept], j[kept])), shape=graph.shape)
-    return sparse.csr_array(half + half.T + sparse.diags_array(kernel.diagonal(X)))
+    search = NearestNeighbors(radius=radius, algorithm=_algorithm(centred, radius), n_jobs=n_jobs).fit(centred)
+    ends, columns, entries = [np.zeros(1, dtype=np.int64)], [], []
+    for start in range(0, n, _ROWS):
+        near = search.radius_neighbors(centred[start : start + _ROWS], return_distance=False)
+        i = np.repeat(np.arange(start, start + len(near)), [len(row) for row in near])
+        j = np.concatenate(near)
+        i, j = i[i <= j], j[i <= j]
+        values = np.exp(kernel.log_block(np.zeros((1, 1)), pair_distances(X, X, i, j)[:, None])[0])
+        values[i == j] = 0.5 * kernel.diagonal(X[i[i == j]])  # of which there will be two halves
+        kept = (values >= cutoff) | (i == j)
+        ends.append(ends[-1][-1] + np.cumsum(np.bincount(i[kept] - start, minlength=len(near))))
+        columns.append(j[kept].astype(np.int32))
+        entries.append(values[kept])
+    index = np.int32 if ends[-1][-1] < 2**30 else np.int64  # twice as many have to be counted
+    half = sparse.csr_array(
+        (np.concatenate(entries), np.concatenate(columns), np.concatenate(ends).astype(index)), shape=(n, n)
+    )
+    del columns, entries
+    return sparse.csr_array(half + half.T)
+
+
+def _algorithm(X: Array, radius: float) -> str:
+    """Trees are for few neighbours; where many are near, distances to all are faster, if squares may be expanded."""
+    rounding = np.finfo(float).eps * np.einsum("ij,ij->i", X, X).max()
+    if not rounding <= _SEARCH_ERROR * radius**2:
+        return "ball_tree"
+    rows = X[:: max(1, len(X) // _SAMPLE)]
+    share = float(np.mean([(np.square(X - row).sum(axis=1) <= radius**2).mean() for row in rows]))
+    return "brute" if share > _MANY else "auto"
