@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from common import gram
 from sklearn.exceptions import ConvergenceWarning
 
+from common import gram
 from elliptope import SDPEmbedding, _starts, embedding
 from elliptope._starts import start_entries, truncated_start
 from elliptope.datasets import two_moons
