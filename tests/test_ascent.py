@@ -82,8 +82,9 @@ def test_newton_methods_converge_quadratically(polish, sigma):
         defects.append(iterate.defect)
     assert min(defects) < 1e-9
     # Once below 1e-3, every step squares the defect up to a factor, until rounding ends it.
-    tail = [d for d in defects if 1e-11 < d < 1e-3]
-    assert all(after < 50 * before**1.5 for before, after in itertools.pairwise(tail))
+    steps = [(before, after) for before, after in itertools.pairwise(defects) if 1e-9 < before < 1e-3]
+    assert steps
+    assert all(after < 50 * before**1.5 for before, after in steps)
 
 
 def test_interior_point_does_not_mind_the_conditioning():

@@ -14,10 +14,10 @@ from elliptope.report.content import collect
 from elliptope.report.render import render
 from html_page import Page
 
-# Bandwidths of the two clusters below: at the first, and above, a few dozen products do, and at the second hundreds.
+# Bandwidths of the two clusters below: at the first, and above, a few dozen products do, and at the second more than a hundred.
 EASY, HARD = 0.7, 0.5
 # Products that are allowed for in between.
-BUDGET = 120
+BUDGET = 80
 
 
 @pytest.fixture(scope="module")

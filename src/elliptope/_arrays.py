@@ -129,7 +129,7 @@ def inner(U: Array, V: Array) -> float:
 
 
 def total(v: Array) -> float:
-    return float(v.sum() if isinstance(v, np.ndarray) else namespace(v).sum(v))
+    return float(np.add.reduce(v, axis=None) if isinstance(v, np.ndarray) else namespace(v).sum(v))
 
 
 def absolute_total(v: Array) -> float:
@@ -138,7 +138,7 @@ def absolute_total(v: Array) -> float:
 
 
 def largest(v: Array) -> float:
-    return float(v.max() if isinstance(v, np.ndarray) else namespace(v).max(v))
+    return float(np.maximum.reduce(v, axis=None) if isinstance(v, np.ndarray) else namespace(v).max(v))
 
 
 def smallest(v: Array) -> float:
@@ -147,4 +147,4 @@ def smallest(v: Array) -> float:
 
 def all_nonzero(v: Array) -> bool:
     """Whether every entry is non-zero, or true."""
-    return bool(v.all() if isinstance(v, np.ndarray) else namespace(v).all(v))
+    return bool(np.logical_and.reduce(v, axis=None) if isinstance(v, np.ndarray) else namespace(v).all(v))

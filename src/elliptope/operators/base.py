@@ -161,6 +161,7 @@ class ScaledOperator(ExplicitOperator):
 
     _s: Array
     _Q: Array
+    _unscaled = False  # whether s is known to be 1
 
     @abstractmethod
     def hollow_kernel_matmat(self, V: Array) -> Array:
@@ -172,8 +173,11 @@ class ScaledOperator(ExplicitOperator):
 
     def core_matmat(self, V: Array) -> Array:
         s, Q = self._s[:, None], self._Q
-        G = self.hollow_kernel_matmat(s * V)
-        G *= s
+        if self._unscaled:
+            G = self.hollow_kernel_matmat(V)
+        else:
+            G = self.hollow_kernel_matmat(s * V)
+            G *= s
         if Q.shape[1]:
             G -= ((V.T @ Q) @ Q.T).T
             G += row_dots(Q, Q)[:, None] * V

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
-from .._arrays import all_nonzero, is_foreign, is_sparse, largest, like, namespace, owned
+from .._arrays import all_nonzero, is_foreign, is_sparse, largest, like, namespace, owned, total
 from .._checks import check_vector
 from .base import Array, Operator
 from .dense import DenseStorage
@@ -17,6 +18,8 @@ from .sparse import SparseMatrix
 
 # Asymmetry, relative to the largest entry, that is put down to rounding.
 _SYMMETRY = 1e-10
+# Rows that are compared with columns at a time.
+_PANEL = 64
 
 
 class DenseMatrix(DenseStorage):
@@ -24,7 +27,7 @@ class DenseMatrix(DenseStorage):
 
     def __init__(self, C: Array, row_scale: Array, deflation: Array | None = None) -> None:
         self.n = C.shape[0]
-        self._s = like(C, row_scale)
+        self._s, self._unscaled = like(C, row_scale), bool((row_scale == 1).all())
         self._Q = like(C, np.empty((self.n, 0)) if deflation is None else deflation)
         self._store(C)
 
@@ -97,7 +100,7 @@ def as_operator(cost: Any, diagonal: Array | None = None) -> Operator:
         return SparseMatrix(cost, s)
     cost = owned(cost)
     _check_finite(cost)
-    if not all_nonzero(cost == cost.T):
+    if not _is_symmetric(cost):
         _check_symmetric(largest(abs(cost - cost.T)), largest(abs(cost)))
         cost = 0.5 * (cost + cost.T)
     return DenseMatrix(cost, s)
@@ -110,8 +113,18 @@ def _is_complex(cost: Any) -> bool:
 
 
 def _check_finite(entries: Array) -> None:
-    if not all_nonzero(namespace(entries).isfinite(entries)):
+    # A sum is finite only if its terms are; where it is not, it may still have overflowed.
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = math.isfinite(total(entries))
+    if not finite and not all_nonzero(namespace(entries).isfinite(entries)):
         raise ValueError("`cost` must be finite, got NaN or infinity.")
+
+
+def _is_symmetric(C: Array) -> bool:
+    """Whether C equals its transpose, panel by panel: both stay in cache."""
+    n = C.shape[0]
+    panels = [(start, min(start + _PANEL, n)) for start in range(0, n, _PANEL)]
+    return all(all_nonzero(C[a:b, a:] == C[a:, a:b].T) for a, b in panels)
 
 
 def _check_symmetric(asymmetry: float, size: float) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from .._arrays import (
     row_norms,
     total,
 )
+from .._lazy import lazy
 from ..operators.base import Array, Operator
 from ..operators.metric import DiagonalMetric, Metric
 from .probes import Passenger, Probe
@@ -86,64 +86,69 @@ class Iterate:
     offset: Array
     coupling: Metric | None = None  # the operator's own metric, where it has one
 
-    @cached_property
+    @lazy
     def slack(self) -> Array:
         """y less the offset; where the core is hollow it is diag(L), non-negative at an optimum."""
         return row_dots(self.H, self.P)
 
-    @cached_property
+    @lazy
     def gain(self) -> float:
         """Objective less Σe: where the core is hollow, what is won over B = Diag(d), whatever diagonal J carries."""
         return total(self.slack)
 
-    @cached_property
+    @lazy
     def y(self) -> Array:
         return self.slack + self.offset
 
-    @cached_property
+    @lazy
     def objective(self) -> float:
         return self.gain + total(self.offset)
 
-    @cached_property
+    @lazy
     def residual(self) -> Array:
         """LH, minus half the Riemannian gradient; shape (n, r)."""
         return self.slack[:, None] * self.H - self.P
 
-    @cached_property
+    @lazy
     def pull(self) -> Array:
         """Length of p_i: how strongly the other rows hold row i, the slack at an optimum, and the natural scale of row i."""
         return row_norms(self.P)
 
-    @cached_property
+    @lazy
     def defect(self) -> float:
         r""":math:`\big(\langle LH, M^{-1} LH\rangle / \text{gain}\big)^{1/2}`: of the size of the gap.
 
         Rows count by how much the gain depends on them, so that a few weak ones do not hide that the gap is closed.
         """
-        size = self.gain if self.gain > 0 else absolute_total(self.slack)
+        size = self.size
         return math.sqrt(max(inner(self.residual, self.displacement), 0.0) / size) if size > 0 else 0.0
 
-    @cached_property
+    @lazy
+    def size(self) -> float:
+        """The gain, where there is one: what changes of it are measured by."""
+        return self.gain if self.gain > 0 else absolute_total(self.slack)
+
+    @lazy
     def metric(self) -> Metric:
         """The operator's metric; or else the diagonal of pulls."""
         return self.coupling or DiagonalMetric(self.scale)
 
-    @cached_property
+    @lazy
     def scale(self) -> Array:
         """The pulls, kept from zero so that one can divide by them; only those of no size are changed."""
         return self.pull + _TINY
 
-    @cached_property
+    @lazy
     def displacement(self) -> Array:
         r""":math:`M^{-1} L H`: how far rows are from where they ought to be; shape (n, r)."""
         return self.metric.solve(self.residual)
 
-    @cached_property
+    @lazy
     def stationarity(self) -> float:
         """The farthest displacement of a row: zero exactly at critical points."""
         return largest(row_norms(self.displacement))
 
-    @cached_property
+    @lazy
     def isolated(self) -> bool:
         """Whether no row is held by any other, which is so where J is diagonal."""
         return not bool(namespace(self.pull).any(self.pull))

@@ -189,7 +189,9 @@ class _Loop:
         self.problem, self.method, self.tol, self.polish = problem, method, tol, polish
         self.max_iter, self.rng, self.callback = max_iter, rng, callback
         # A problem and a stream of their own, so that looking at a solve does not change it.
-        self.display = (Problem(problem.operator), np.random.default_rng(rng.integers(2**63)))
+        seed = rng.integers(2**63)
+        if callback is not None:
+            self.display = (Problem(problem.operator), np.random.default_rng(seed))
         self.history: list[Progress] = []
         self.last: Iterate | None = None
         self.best: Iterate | None = None  # of the largest gain: warm-up and widening may descend

@@ -82,5 +82,6 @@ def _injective(N: Array) -> bool:
     norms = row_norms(N)
     N = N[norms > 0] / norms[norms > 0, None]
     i, j = np.triu_indices(k)
-    singular = np.linalg.svd(N[:, i] * N[:, j], compute_uv=False)
-    return len(singular) > 0 and bool(singular[-1] > _INJECTIVE * singular[0])
+    A = N[:, i] * N[:, j]
+    squares = np.linalg.eigvalsh(A.T @ A)  # of singular values; rounding is well below the square of what counts as zero
+    return len(squares) > 0 and bool(squares[0] > _INJECTIVE**2 * squares[-1])

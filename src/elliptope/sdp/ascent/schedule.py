@@ -26,6 +26,11 @@ _SINGLE_PRECISION = 1e-3
 # Products with J after which rows of H are taken to be crawling: about what the interior-point method costs instead.
 _PATIENCE_PER_POINT = 2
 _PATIENCE_PER_PAIR = 1 / 80
+# Up to this size a step by factorisation costs as much as a dozen others: such steps take over after so many products, and
+# so many of them have to reach the basin, or rows are taken to be crawling.
+_SMALL = 250
+_SMALL_PATIENCE = 60
+_SMALL_STEPS = 25
 # CG steps that cost about as much as a step by factorisation.
 _CG_PATIENCE = 60
 # Largest n at which a handful of n × n factorisations, or the few dozen of an interior-point method, are worth their while.
@@ -40,9 +45,12 @@ _COMPRESSION = 10.0
 
 
 def auto(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Iterate]:
-    """Quasi-Newton to the basin of the optimum (or an interior-point method, when it crawls); then Newton, compressed."""
+    """Quasi-Newton to the basin of the optimum (steps by factorisation, when it crawls); then Newton, compressed."""
     n, factors = problem.n, problem.operator.has_entries
     patience = max(_PATIENCE_PER_POINT * n, _PATIENCE_PER_PAIR * n**2)
+    small = factors and n <= _SMALL
+    if small:
+        patience = _SMALL_PATIENCE
     budget = problem.n_products + patience if factors and n <= _INTERIOR_POINT_SIZE else math.inf
     iterate = yield from _warm_up(problem, H, rng)
     # A start in the basin was polished before: widening would only throw it out again.
@@ -50,6 +58,9 @@ def auto(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Itera
     while True:
         iterate = yield from _approach(problem, iterate, rng, budget)
         crawls = iterate.defect >= _NEWTON_BASIN and problem.n_products > budget
+        if crawls and small:
+            iterate = yield from _into_basin(dense_newton(problem, iterate, rng), iterate)
+            crawls = iterate.defect >= _NEWTON_BASIN
         compressed = _compress(problem, iterate, rng)
         all_used = compressed is iterate and iterate.H.shape[1] < _largest_rank(n)
         if polished or crawls or not all_used:
@@ -99,6 +110,16 @@ def _approach(
         problem.use_double_precision()
         reached = problem.evaluate(reached.H)
     return reached
+
+
+def _into_basin(steps: Iterator[Iterate], start: Iterate) -> Generator[Iterate, None, Iterate]:
+    """The first of a few steps that is in the basin of the optimum, or the last."""
+    last = start
+    for last in itertools.islice(steps, _SMALL_STEPS):
+        yield last
+        if last.defect < _NEWTON_BASIN:
+            break
+    return last
 
 
 def _compress(problem: Problem, iterate: Iterate, rng: np.random.Generator) -> Iterate:
