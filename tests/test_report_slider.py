@@ -14,7 +14,7 @@ from elliptope.report.content import collect
 from elliptope.report.render import render
 from html_page import Page
 
-# Bandwidths of the two clusters below: at the first, and above, a few dozen products do, and at the second more than a hundred.
+# Bandwidths of the two clusters below: at the first, and above, a few dozen products do, at the second more than a hundred.
 EASY, HARD = 0.7, 0.5
 # Products that are allowed for in between.
 BUDGET = 80

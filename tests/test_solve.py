@@ -65,7 +65,7 @@ class TestClosedForms:
     @pytest.mark.parametrize("n", [3, 5, 7, 11])
     def test_odd_cycle(self, n):
         """Max-cut of C_n: neighbours at the angle π - π/n, so that max Tr(-A Z) = 2n cos(π/n)."""
-        solution = solve(-cycle(n), rng=0)
+        solution = solve(-cycle(n), rng=0, polish=True)
         assert_optimum(solution, 2 * n * math.cos(math.pi / n), status=("optimal",))
         np.testing.assert_allclose(np.diag(gram(solution), 1), -math.cos(math.pi / n), atol=1e-6)
 

@@ -13,7 +13,7 @@ from ..problem import Iterate, Problem
 from .line_search import line_search, project
 
 # More pairs cost time at every step and save a few products: worth it where a product is the larger cost.
-_MEMORY = 4
+_MEMORY = 8
 _LARGE_MEMORY = 12
 _LARGE = 2000
 # A curvature pair is kept only if its vectors are not almost orthogonal.

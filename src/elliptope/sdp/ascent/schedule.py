@@ -30,7 +30,7 @@ _PATIENCE_PER_PAIR = 1 / 80
 # so many of them have to reach the basin, or rows are taken to be crawling.
 _SMALL = 250
 _SMALL_PATIENCE = 60
-_SMALL_STEPS = 25
+_SMALL_STEPS = 15
 # CG steps that cost about as much as a step by factorisation.
 _CG_PATIENCE = 60
 # Largest n at which a handful of n × n factorisations, or the few dozen of an interior-point method, are worth their while.
