@@ -14,11 +14,11 @@ Row = dict[str, Any]
 
 RULES = """\
 Ten z-scored columns of Covertype, a random subsample (seed 0) of n rows, from raw rows to the certificate, all cores.
-*Kernel*: checks, bandwidth, search or degrees, and the operator; *start*: the solution for a sample; *ascent* and
-*certificate* are what the rest was spent on. A certificate is that of the operator; *exact problem* is the relative width of
-the interval in which the optimum of the exact problem lies, where the operator stands for a costlier one. *Extension*:
-largest difference between `transform` and `embedding_` on training rows, relative to the largest entry. Pairs: n² times the
-products, per second of ascent and certificate, where a product goes through all pairs."""
+*Kernel*: checks, bandwidth, search or degrees, and the operator; *start*: the solution of a cheaper problem; *ascent* and
+*certificate* are what solves were spent on, that of the start included. A certificate is that of the operator; *exact
+problem* is the relative width of the interval in which the optimum of the exact problem lies, where the operator stands for
+a costlier one. *Extension*: largest difference between `transform` and `embedding_` on training rows, relative to the
+largest entry. Pairs: n² times the products, per second of ascent and certificate, where a product goes through all pairs."""
 
 HEADER = ["n", "tol", "seconds", "kernel", "start", "ascent", "certificate", "products", "10⁹ pairs/s", "GB"]
 HEADER += ["status", "grade", "relative gap", "exact problem", "rank", "extension"]

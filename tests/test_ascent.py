@@ -87,6 +87,25 @@ def test_newton_methods_converge_quadratically(polish, sigma):
     assert all(after < 50 * before**1.5 for before, after in steps)
 
 
+@pytest.mark.parametrize(("sigma", "steps", "crawls"), [(1.0, 15, False), (1.0, 0, True), (0.6, 15, True)])
+def test_small_problems_go_on_by_factorisations(sigma, steps, crawls, monkeypatch):
+    """Where quasi-Newton steps crawl, Newton steps take over, and the interior-point method if they do not arrive."""
+    called = []
+
+    def spy(*args):
+        called.append(True)
+        return interior_point(*args)
+
+    J = operator(WINE, sigma)
+    expected = solve(J, rng=1).certificate
+    monkeypatch.setattr(schedule, "interior_point", spy)
+    monkeypatch.setattr(schedule, "_SMALL_STEPS", steps)
+    found = solve(J, rng=0).certificate
+    assert bool(called) == crawls
+    assert found.grade == "proved"
+    assert found.objective == pytest.approx(expected.objective, abs=2e-6 * found.gain)
+
+
 def test_interior_point_does_not_mind_the_conditioning():
     """Wine at σ = 0.6: first-order methods take thousands of products, this one a few dozen steps."""
     problem = Problem(operator(WINE, 0.6))

@@ -349,11 +349,11 @@ class TestNeighbors:
 
     def test_certify_where_nothing_can_be_factorised(self, cli, wine, tmp_path, monkeypatch):
         """What was tested with random vectors is confirmed by another test, and by a proof."""
-        monkeypatch.setattr(operators.sparse, "LARGEST_DENSE", 10)
+        monkeypatch.setattr(operators.sparse, "_LARGEST_DENSE", 10)
         argv = ("fit", wine, "--standardize", "--label", "class", "--kernel", "neighbors", "-o", tmp_path / "m")
         assert "; probabilistic, relative gap" in cli(*argv).err
         for limit, grade in ((10, "probabilistic"), (1000, "proved")):
-            monkeypatch.setattr(operators.sparse, "LARGEST_DENSE", limit)
+            monkeypatch.setattr(operators.sparse, "_LARGEST_DENSE", limit)
             facts = cli("certify", tmp_path / "m", "--json").json
             assert facts["confirmed"] is True
             assert facts["found"]["grade"] == grade

@@ -372,7 +372,7 @@ class TestBeyondFactorisation:
     def test_bounds(self, name, monkeypatch):
         X = POINTS[name]
         proved = solve(X, tol=1e-6)
-        monkeypatch.setattr(operators.sparse, "LARGEST_DENSE", 10)
+        monkeypatch.setattr(operators.sparse, "_LARGEST_DENSE", 10)
         est = solve(X, tol=1e-6)
         certificate = est.certificate_
         assert certificate.grade == "probabilistic"

@@ -191,7 +191,7 @@ class TestNeighbors:
         est = fit(data, kernel="neighbors", n_neighbors=8)
         proved = recertify(est)
         assert proved.grade == "proved"
-        monkeypatch.setattr(operators.sparse, "LARGEST_DENSE", 10)
+        monkeypatch.setattr(operators.sparse, "_LARGEST_DENSE", 10)
         found = recertify(est)
         assert found.grade == "probabilistic"
         assert 0 < found.failure_probability <= 1e-6
@@ -201,7 +201,7 @@ class TestNeighbors:
     def test_a_saddle_is_not_confirmed_where_nothing_can_be_factorised(self, monkeypatch):
         est = self.model()
         honest = recertify(est)
-        monkeypatch.setattr(operators.sparse, "LARGEST_DENSE", 10)
+        monkeypatch.setattr(operators.sparse, "_LARGEST_DENSE", 10)
         F = est._extension.F
         F[3, [0, 1]] = F[3, [1, 0]]
         est.embedding_ = F.copy()

@@ -1,16 +1,20 @@
 """Where products are dear a fit starts from the solution of a cheaper problem."""
 
+import itertools
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from common import gram
 from elliptope import SDPEmbedding, _starts, embedding
+from elliptope._memory import Memory
 from elliptope._starts import start_entries, truncated_start
 from elliptope.datasets import two_moons
 from elliptope.kernels import Gaussian, Laplacian
-from elliptope.operators import TiledOperator
+from elliptope.operators import TiledOperator, sparse
 from elliptope.sdp.problem import Problem
+from elliptope.sdp.solve import _Loop
 
 X, _ = two_moons(300, random_state=0)
 NARROW, WIDE = Gaussian(0.2), Gaussian(2.0)
@@ -19,7 +23,8 @@ NARROW, WIDE = Gaussian(0.2), Gaussian(2.0)
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Sizes at which all this pays are beyond those of a test."""
-    monkeypatch.setattr(_starts, "LARGEST_DENSE", 100)
+    monkeypatch.setattr(_starts, "_FEWEST_ROWS", 100)
+    monkeypatch.setattr(sparse, "_LARGEST_DENSE", 100)
     monkeypatch.setattr(_starts, "_PAIRS_PER_ENTRY", 8)
     monkeypatch.setattr(embedding, "_COARSE_ROWS", 150)
 
@@ -44,8 +49,30 @@ class TestTruncated:
     def test_not_where_it_drops_much(self):
         assert start(WIDE)[1] is None
 
-    def test_not_for_kernels_without_a_reach(self):
+    def test_not_for_heavy_tails(self):
         assert start(Laplacian(0.2))[1] is None
+
+    def test_not_without_the_memory(self, monkeypatch):
+        monkeypatch.setattr(_starts, "available_memory", lambda: Memory(10**6, "a test"))
+        assert start(NARROW)[1] is None
+
+    def test_not_with_more_entries_than_the_sample_promised(self, monkeypatch):
+        monkeypatch.setattr(_starts, "_SAMPLING", 0.5)
+        assert start(NARROW)[1] is None
+
+    def test_its_products_are_limited(self, monkeypatch):
+        monkeypatch.setattr(_starts, "_MOST_PRODUCTS", 7)
+        assert start(NARROW)[1].status == "max_iter"
+
+    def test_weights_are_those_of_points_given_as_often(self):
+        w = np.random.default_rng(0).integers(1, 3, len(X))
+        again = np.repeat(np.arange(len(X)), w)
+        found = [
+            truncated_start(J, NARROW, points, J.w * np.sqrt(J.abar_diagonal()), "auto", 0).certificate
+            for points, J in [(X, TiledOperator(NARROW, X, w)), (X[again], TiledOperator(NARROW, X[again]))]
+        ]
+        # Cut off at different values, as the one with repetitions has more entries.
+        assert found[0].objective == pytest.approx(found[1].objective, rel=0.1)
 
     def test_not_where_it_would_be_made_dense(self):
         assert start_entries(100) == 0
@@ -67,14 +94,15 @@ class TestFit:
 
     @pytest.mark.parametrize("kernel", [NARROW, WIDE])
     def test_an_interrupt_ends_the_fit_and_not_only_the_start(self, kernel, monkeypatch):
-        solve, calls = _starts.solve, []
+        """The third step of the first solve, that of the start, is interrupted."""
+        plain, steps = _Loop._report, itertools.count(1)
 
-        def interrupted(cost, *args, **kwargs):
-            calls.append(cost)
-            return solve(cost, *args, **{**kwargs, "callback": lambda progress: progress.iteration == 3})
+        def report(loop, iterate):
+            if next(steps) == 3:
+                raise KeyboardInterrupt
+            plain(loop, iterate)
 
-        monkeypatch.setattr(_starts, "solve", interrupted)
-        monkeypatch.setattr(embedding.SDPEmbedding, "_sample_start", lambda *_: (np.ones((600, 1)), True))
+        monkeypatch.setattr(_Loop, "_report", report)
         with pytest.warns(ConvergenceWarning, match="interrupted"):
             found = self.fit(kernel)
         assert (found.status_, found.n_iter_) == ("interrupted", 1)

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from elliptope import search
 from elliptope.kernels import Gaussian, Laplacian, Matern
 from elliptope.operators import TruncatedOperator, kernel_matrix
-from elliptope.operators.truncated import cutoff_for, reach, truncated_matrix
+from elliptope.operators.truncated import TooManyEntries, cutoff_for, reach, truncated_matrix
 
 KERNELS = [Gaussian(0.8), Laplacian(0.5), Matern(0.6, 2.5)]
 X = np.random.default_rng(0).standard_normal((120, 3))
@@ -53,12 +54,40 @@ def test_errors_of_degrees_are_part_of_the_bound():
     assert rough == pytest.approx(exact + 3.1e-4 * len(X), rel=1e-3)
 
 
-def test_cutoff_for_a_number_of_entries():
-    for kernel in KERNELS:
-        K = truncated_matrix(kernel, X, 1e-3)
-        cutoff, dropped = cutoff_for(kernel, X, K.nnz)
+class TestCutoff:
+    w = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
+
+    @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: type(kernel).__name__)
+    def test_for_a_number_of_entries(self, kernel):
+        K = kernel_matrix(kernel, X) - np.eye(len(X))
+        cutoff, dropped = cutoff_for(kernel, X, self.w, np.count_nonzero(K >= 1e-3))
         assert np.log(cutoff) == pytest.approx(np.log(1e-3), rel=0.1)
-        assert dropped == pytest.approx(1 - K.sum() / kernel_matrix(kernel, X).sum(), abs=1e-3)
+        # Of what counts: rows and columns by their weights, and not the diagonal.
+        assert dropped == pytest.approx(1 - self.w @ np.where(K >= 1e-3, K, 0.0) @ self.w / (self.w @ K @ self.w), abs=1e-3)
+
+    def test_of_equal_distances_all_or_none(self):
+        grid = np.stack(np.meshgrid(*2 * [np.arange(12.0)]), axis=-1).reshape(-1, 2)
+        assert cutoff_for(KERNELS[0], grid, np.ones(144), 100) == (np.inf, 1.0)  # the nearest alone are more
+        for entries in (600, 1000, 4000):
+            cutoff, _ = cutoff_for(KERNELS[0], grid, np.ones(144), entries)
+            assert truncated_matrix(KERNELS[0], grid, cutoff).nnz - 144 <= entries
+
+    def test_points_that_see_nobody(self):
+        assert cutoff_for(KERNELS[0], 1e6 * X[9:], self.w[9:], 100) == (np.inf, 0.0)
+
+    def test_no_more_entries_than_allowed(self):
+        allowed = truncated_matrix(KERNELS[0], X, 1e-3).nnz + len(X)
+        assert truncated_matrix(KERNELS[0], X, 1e-3, most_entries=allowed).nnz == allowed - len(X)
+        with pytest.raises(TooManyEntries):
+            TruncatedOperator(KERNELS[0], X, np.ones(len(X)), cutoff=1e-3, most_entries=allowed - 2)
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "brute", "ball_tree"])
+def test_blocks_and_ways_to_search(algorithm, monkeypatch):
+    whole = truncated_matrix(KERNELS[0], X, 1e-3).toarray()
+    monkeypatch.setattr(search, "_RADIUS_ROWS", 7)
+    monkeypatch.setattr(search, "_radius_algorithm", lambda *_: algorithm)
+    np.testing.assert_array_equal(truncated_matrix(KERNELS[0], X, 1e-3, n_jobs=2).toarray(), whole)
 
 
 def test_far_outlier():

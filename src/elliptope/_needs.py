@@ -6,8 +6,7 @@ Beside the rows themselves it stores
 dense         K in double precision, and for a while in single precision: :math:`12 n^2` bytes
 precomputed   the checks of the kernel matrix that was given: three arrays, :math:`24 n^2`
 regularized   K, its Cholesky factor, the metric and the proof (``RKHSEmbedding``): eight arrays, :math:`64 n^2`
-tiled         the rows in single precision, with their scales, :math:`O(np)`; and a sparse surrogate to start from, up to
-              2 GB
+tiled         the rows in single precision, with their scales: :math:`O(np)`
 nystroem      a factor F with k columns and a few k × k matrices: :math:`8nk`
 sparse        k neighbours per row, and their union with the transpose while it is formed: :math:`O(nk)`
 ============= ===========================================================================================
@@ -24,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from ._checks import check_choice, check_integer
-from ._starts import start_entries
 
 _DOUBLE, _SINGLE, _INDEX = 8, 4, 8
 # Thin matrices of the solver: 12 pairs of L-BFGS, and those of an iterate, a line search and a step.
@@ -42,8 +40,6 @@ _REGULARIZED_ARRAYS = 8
 _LANDMARK_ARRAYS = 3
 # Copies of the stored neighbours that are alive while a graph is made symmetric.
 _GRAPH_COPIES = 3
-# Bytes per entry of the surrogate from which a tiled fit starts: value and index, three times while it is stored.
-_START_ENTRY = 3 * (_DOUBLE + 4)
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ _STORAGE: dict[str, Callable[[Size], int]] = {
     "dense": lambda size: (_DOUBLE + _SINGLE) * size.n**2,
     "precomputed": lambda size: _PRECOMPUTED_ARRAYS * _DOUBLE * size.n**2,
     "regularized": lambda size: _REGULARIZED_ARRAYS * _DOUBLE * size.n**2,
-    "tiled": lambda size: 2 * _SINGLE * size.n * size.p + _START_ENTRY * start_entries(size.n),
+    "tiled": lambda size: 2 * _SINGLE * size.n * size.p,
     "nystroem": lambda size: _DOUBLE * size.n_landmarks * (size.n + _LANDMARK_ARRAYS * size.n_landmarks),
     "sparse": _sparse,
 }
@@ -86,8 +82,9 @@ def estimate_memory(
     """Bytes that ``fit`` takes at its peak on n rows of p features, beside the rows that it is given.
 
     Meant to err on the large side, and not by much: ``benchmarks/results/memory.txt`` compares it with what was measured.
-    One thing is not counted: up to 4000 rows, a dense fit that is ill conditioned goes on by factorisations, of some eight
-    n × n arrays, and takes up to 1.1 GB.
+    Two things are not counted: up to 4000 rows, a dense fit that is ill conditioned goes on by factorisations, of some eight
+    n × n arrays, and takes up to 1.1 GB; and from 10 000 rows on a tiled fit at a narrow bandwidth takes up to 1.8 GB for
+    its start, and does without if they are not there.
 
     Parameters
     ----------

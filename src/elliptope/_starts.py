@@ -4,40 +4,51 @@ from __future__ import annotations
 
 import numpy as np
 
+from ._memory import available_memory
 from .kernels import Array, Gaussian, Kernel
 from .operators import TiledOperator, TruncatedOperator
-from .operators.sparse import LARGEST_DENSE
-from .operators.truncated import cutoff_for
+from .operators.truncated import TooManyEntries, cutoff_for
 from .sdp import Solution, solve
 
-# Entries of the surrogate: at most so many (0.6 GB, twice that while it is built), and at most one for so many pairs.
+# Rows up to which there is no surrogate: smaller matrices would be made dense for a proof.
+_FEWEST_ROWS = 10_000
+# Entries of the surrogate: at most so many, and at most one for so many pairs; and how wrong a sample may be about them.
 _MOST_ENTRIES = 50_000_000
 _PAIRS_PER_ENTRY = 32
+_SAMPLING = 1.5
+# Bytes per entry at the peak: value and index, three times while the matrix is stored.
+_BYTES = 3 * (8 + 4)
 # Part of the mass of the kernel that may be dropped: with a fifth of it the start is better than that from a sample of 4 000
 # points, with two fifths it is worse.
 _MOST_DROPPED = 0.25
-# Relative gap to which the surrogate is solved; it errs by more.
+# Relative gap to which the surrogate is solved, which itself errs by more; and the products that it may take.
 _TOL = 1e-2
-
-
-def start_entries(n: int) -> int:
-    """Entries of the surrogate; none where it would be made dense, which whoever asks for tiles does not want."""
-    return 0 if n <= LARGEST_DENSE else min(_MOST_ENTRIES, n**2 // _PAIRS_PER_ENTRY)
+_MOST_PRODUCTS = 1000
 
 
 def truncated_start(
     J: TiledOperator, kernel: Kernel, X: Array, row_scale: Array, rank: int | str, seed: int
 ) -> Solution | None:
-    """The solution for the kernel cut off where it is small; None where that would drop much of it, or is not worth while.
+    """The solution for the Gaussian kernel cut off where it is small.
 
-    Degrees are those of J: neither they nor the diagonal change.
+    Degrees are those of J: neither they nor the diagonal change. None where most of the kernel would be dropped, where it is
+    not worth while, or where there is not the memory for it; and for other kernels, whose tails are too heavy.
     """
     entries = start_entries(J.n)
-    if not isinstance(kernel, Gaussian) or not entries:
+    memory = available_memory().bytes
+    if not isinstance(kernel, Gaussian) or not entries or (memory is not None and memory < _SAMPLING * _BYTES * entries):
         return None
-    cutoff, dropped = cutoff_for(kernel, X, entries)
-    if dropped > _MOST_DROPPED:
+    cutoff, dropped = cutoff_for(kernel, X, J.w, entries)
+    if dropped > _MOST_DROPPED or not cutoff < 1:
         return None
-    surrogate = TruncatedOperator(kernel, X, J.m, J.w, cutoff, n_jobs=J.n_jobs)
+    try:
+        surrogate = TruncatedOperator(kernel, X, J.m, J.w, cutoff, n_jobs=J.n_jobs, most_entries=_SAMPLING * entries)
+    except TooManyEntries:
+        return None
     surrogate.set_row_scale(row_scale)
-    return solve(surrogate, rank=rank, tol=_TOL, rng=np.random.default_rng(seed))
+    return solve(surrogate, rank=rank, tol=_TOL, max_products=_MOST_PRODUCTS, rng=np.random.default_rng(seed))
+
+
+def start_entries(n: int) -> int:
+    """Entries that the surrogate of n points may have; 0 where there is none."""
+    return 0 if n <= _FEWEST_ROWS else min(_MOST_ENTRIES, n**2 // _PAIRS_PER_ENTRY)

@@ -48,9 +48,14 @@ def in_order(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: 
 
 def one_blas_thread() -> AbstractContextManager:
     """A context in which BLAS has one thread, whatever it is set to: its own would be in the way of ours."""
-    return _blas().limit(limits=1, user_api="blas")
+    return _pools().limit(limits=1, user_api="blas")
+
+
+def openmp_threads(count: int) -> AbstractContextManager:
+    """A context in which OpenMP has so many threads: scikit-learn's loops take as many as there are, whatever ``n_jobs``."""
+    return _pools().limit(limits=count, user_api="openmp")
 
 
 @cache
-def _blas() -> ThreadpoolController:
+def _pools() -> ThreadpoolController:
     return ThreadpoolController()

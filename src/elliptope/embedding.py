@@ -164,10 +164,11 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
             start = check_factor("start", start, n_rows)[self._support]
         self._diagonal = resolve_diagonal(self.diagonal, self._support, n_rows, posed.kernel, J)
         d = self._diagonal.on_sample(posed.X[self._support], J)
-        J.set_row_scale(J.w * np.sqrt(d))
+        row_scale = J.w * np.sqrt(d)
+        J.set_row_scale(row_scale)
         interrupted = False
         if start is None:
-            start, interrupted = self._coarse_start(posed, d)
+            start, interrupted = self._coarse_start(posed, row_scale)
         solution = self._solve(J, self.solver, start, interrupted)
         self._warn_of_hubs(J, d, solution.dual)
         Xi, self.eigenvalues_ = eigenvectors(solution.factor, d, J.w)
@@ -212,7 +213,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         k, seed = self.n_landmarks, self._seed()
         return NystroemOperator(kernel, X, k, w, degrees=degrees, degree_error=error, rng=seed, n_jobs=n_jobs)
 
-    def _coarse_start(self, posed: Posed, d: Array) -> tuple[Array | None, bool]:
+    def _coarse_start(self, posed: Posed, row_scale: Array) -> tuple[Array | None, bool]:
         """Where products are dear, the solution of a cheaper problem, if it is a good start; and if that was interrupted.
 
         The kernel cut off, where that leaves most of it and not many entries; else a sample of the points.
@@ -220,7 +221,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         J, X = posed.operator, posed.X[self._support]
         if not isinstance(J, TiledOperator) or J.n <= _COARSE_ROWS:
             return None, False
-        solution = truncated_start(J, posed.kernel, X, J.w * np.sqrt(d), self.rank, self._seed())
+        solution = truncated_start(J, posed.kernel, X, row_scale, self.rank, self._seed())
         if solution is None:
             return self._sample_start(posed.kernel, X, J.w)
         if self.verbose:

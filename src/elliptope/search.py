@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +17,7 @@ from scipy.spatial.distance import cdist
 from sklearn.neighbors import KDTree, NearestNeighbors
 from sklearn.utils import gen_batches
 
+from ._threads import openmp_threads
 from .kernels import Array
 
 # Candidates beyond the k-th, among which rounding may have changed the order.
@@ -26,6 +28,11 @@ _SLACK = 1 + 1e-9
 _EXPANSION = 1e-13
 # Coordinates that are gathered at a time when distances are formed (64 MB).
 _GATHERED = 2**23
+# Rows whose neighbours within a radius are looked for at a time; how many of all are sampled to see what share of pairs is
+# within, and the share beyond which trees do not beat comparing all.
+_RADIUS_ROWS = 4096
+_SAMPLED = 200
+_MANY = 1e-3
 # New points up to which those that see them are found by comparing all distances.
 _FEW = 64
 # Columns beyond which trees do not beat comparing all distances.
@@ -45,6 +52,30 @@ def pair_distances(X: Array, Y: Array, i: Array, j: Array) -> Array:
         difference = X[i[part]] - Y[j[part]]
         out[part] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
     return out
+
+
+def pairs_within(X: Array, radius: float, n_jobs: int) -> Iterator[tuple[slice, Array, Array, Array]]:
+    """Pairs (i, j), i ≤ j, at distances up to ``radius``: a slice of rows, then i, j and their distances, in order of i."""
+    centred = X - np.median(X, axis=0)
+    algorithm = _radius_algorithm(centred, radius)
+    search = NearestNeighbors(radius=_SLACK * radius, algorithm=algorithm, n_jobs=n_jobs).fit(centred)
+    for part in gen_batches(len(X), _RADIUS_ROWS):
+        with openmp_threads(n_jobs):
+            i, j = _join(search.radius_neighbors(centred[part], return_distance=False))
+        i += part.start
+        i, j = i[i <= j], j[i <= j]
+        d = pair_distances(X, X, i, j)
+        within = d <= radius
+        yield part, i[within], j[within], d[within]
+
+
+def _radius_algorithm(X: Array, radius: float) -> str:
+    """Trees are for few neighbours; where many are near, comparing all is faster, if squares may be expanded."""
+    if not _EXPANSION * X.shape[1] * _squared_norms(X).max() <= (_SLACK - 1) * radius**2:
+        return "ball_tree"
+    rows = X[:: max(1, len(X) // _SAMPLED)]
+    share = float(np.mean([(_squared_norms(X - row) <= radius**2).mean() for row in rows]))
+    return "brute" if share > _MANY else "auto"
 
 
 class Search(ABC):

@@ -13,7 +13,7 @@ from .._threads import in_order, one_blas_thread
 from .base import Array, KernelOperator, ScaledOperator
 
 # Sparse matrices up to this size are made dense for the proof (0.8 GB); beyond, the certificate is probabilistic.
-LARGEST_DENSE = 10_000
+_LARGEST_DENSE = 10_000
 # Rows from which on a product is worth a second thread.
 _THREADED = 20_000
 
@@ -81,7 +81,7 @@ class SparseStorage(ScaledOperator):
 
     @property
     def has_entries(self) -> bool:
-        return self.n <= LARGEST_DENSE
+        return self.n <= _LARGEST_DENSE
 
     @contextmanager
     def triangle(self, c: Array) -> Iterator[Array]:

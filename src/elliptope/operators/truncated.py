@@ -10,26 +10,27 @@ elliptope :math:`|Z_{ij}| \le 1`, and :math:`2 s_i s_j \le s_i^2 w_j/w_i + s_j^2
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy import sparse
 from scipy.optimize import brentq
-from sklearn.neighbors import NearestNeighbors
 
 from ..kernels import Array, Kernel
-from ..search import pair_distances
+from ..search import pairs_within
 from .sparse import SparseOperator
 
 # Values of the kernel below this are dropped.
 CUTOFF = 1e-6
-# Rows that are looked at before the whole matrix is built.
-_SAMPLE = 200
-# Rows that are looked for at a time, and the part of all pairs beyond which no tree is of use.
-_ROWS = 4096
-_MANY = 1e-3
-# Relative error of a squared distance beyond which differences have to be formed first.
-_SEARCH_ERROR = 1e-9
-# Distances that are looked for beyond the cut, so that rounding of the search drops none.
+# Values that are looked at before the whole matrix is built, in so many rows at most.
+_SAMPLED_ENTRIES = 2**24
+_SAMPLED_ROWS = 200
+# What is looked for beyond the cut, so that rounding drops nothing.
 _SLACK = 1 + 1e-9
+
+
+class TooManyEntries(Exception):
+    """A truncated matrix has more entries than were allowed for."""
 
 
 class TruncatedOperator(SparseOperator):
@@ -44,9 +45,10 @@ class TruncatedOperator(SparseOperator):
         cutoff: float = CUTOFF,
         degree_error: float = 0.0,
         n_jobs: int = 1,
+        most_entries: float = math.inf,
     ) -> None:
         self._whole_degrees, self._degree_error = degrees, degree_error
-        super().__init__(truncated_matrix(kernel, X, cutoff, n_jobs), sample_weight, n_jobs)
+        super().__init__(truncated_matrix(kernel, X, cutoff, n_jobs, most_entries), sample_weight, n_jobs)
         kept = super().degrees()
         rounding = len(X) * np.finfo(float).eps + degree_error
         self.dropped = np.maximum(self.m - kept, 0.0) + rounding * self.m
@@ -75,45 +77,41 @@ def reach(kernel: Kernel, cutoff: float) -> float:
     return float(brentq(excess, far, 2 * far, xtol=1e-12 * far))
 
 
-def cutoff_for(kernel: Kernel, X: Array, entries: float) -> tuple[float, float]:
-    """Where to cut off for about so many entries, and the part of the mass of the kernel that is dropped; from a sample."""
-    rows = X[:: max(1, len(X) // _SAMPLE)]
-    values = np.concatenate([kernel.block(row[None], X)[0] for row in rows])
-    kept = min(max(round(len(values) * entries / len(X) ** 2), 1), len(values))
-    values.partition(len(values) - kept)
-    return max(float(values[-kept]), CUTOFF), 1 - float(values[-kept:].sum() / values.sum())
+def cutoff_for(kernel: Kernel, X: Array, w: Array, entries: float) -> tuple[float, float]:
+    """Where to cut off for about so many entries, and what part of the mass off the diagonal is dropped; from a sample."""
+    n = len(X)
+    rows = np.arange(0, n, max(1, n // max(1, min(_SAMPLED_ROWS, _SAMPLED_ENTRIES // n))))
+    values, mass = np.empty((len(rows), n)), np.empty((len(rows), n))
+    for k, row in enumerate(rows):
+        values[k] = kernel.block(X[row : row + 1], X)[0]
+        mass[k] = w[row] * w * values[k]
+    values[np.arange(len(rows)), rows] = mass[np.arange(len(rows)), rows] = 0.0
+    kept = min(max(round(values.size * entries / n**2), 1), values.size)
+    cutoff = np.partition(values, values.size - kept, axis=None)[-kept]
+    if np.count_nonzero(values >= cutoff) > kept:  # a shell of equal distances: all or none
+        cutoff = values[values > cutoff].min(initial=np.inf)
+    dropped = float(mass[values < cutoff].sum()) / max(float(mass.sum()), np.finfo(float).tiny)
+    return max(float(cutoff), CUTOFF), dropped
 
 
-def truncated_matrix(kernel: Kernel, X: Array, cutoff: float, n_jobs: int = 1) -> sparse.csr_array:
+def truncated_matrix(
+    kernel: Kernel, X: Array, cutoff: float, n_jobs: int = 1, most_entries: float = math.inf
+) -> sparse.csr_array:
     """K with the entries below ``cutoff`` left out, (n, n); exactly symmetric."""
-    n, radius = len(X), _SLACK * reach(kernel, cutoff)
-    centred = X - np.median(X, axis=0)
-    search = NearestNeighbors(radius=radius, algorithm=_algorithm(centred, radius), n_jobs=n_jobs).fit(centred)
-    ends, columns, entries = [np.zeros(1, dtype=np.int64)], [], []
-    for start in range(0, n, _ROWS):
-        near = search.radius_neighbors(centred[start : start + _ROWS], return_distance=False)
-        i = np.repeat(np.arange(start, start + len(near)), [len(row) for row in near])
-        j = np.concatenate(near)
-        i, j = i[i <= j], j[i <= j]
-        values = np.exp(kernel.log_block(np.zeros((1, 1)), pair_distances(X, X, i, j)[:, None])[0])
-        values[i == j] = 0.5 * kernel.diagonal(X[i[i == j]])  # of which there will be two halves
+    n, count = len(X), 0
+    counts, columns, entries = [np.zeros(1, dtype=np.intp)], [], []
+    for part, i, j, distances in pairs_within(X, _SLACK * reach(kernel, cutoff), n_jobs):
+        values = np.exp(kernel.log_block(np.zeros((1, 1)), distances[:, None])[0])
+        values[i == j] = 0.5 * kernel.diagonal(X[part])  # of which there will be two halves
         kept = (values >= cutoff) | (i == j)
-        ends.append(ends[-1][-1] + np.cumsum(np.bincount(i[kept] - start, minlength=len(near))))
+        counts.append(np.bincount(i[kept] - part.start, minlength=part.stop - part.start))
         columns.append(j[kept].astype(np.int32))
         entries.append(values[kept])
-    index = np.int32 if ends[-1][-1] < 2**30 else np.int64  # twice as many have to be counted
-    half = sparse.csr_array(
-        (np.concatenate(entries), np.concatenate(columns), np.concatenate(ends).astype(index)), shape=(n, n)
-    )
+        count += len(columns[-1])
+        if 2 * count > most_entries:
+            raise TooManyEntries
+    index = np.int32 if 2 * count < 2**31 else np.int64
+    ends = np.cumsum(np.concatenate(counts), dtype=index)
+    half = sparse.csr_array((np.concatenate(entries), np.concatenate(columns), ends), shape=(n, n))
     del columns, entries
     return sparse.csr_array(half + half.T)
-
-
-def _algorithm(X: Array, radius: float) -> str:
-    """Trees are for few neighbours; where many are near, distances to all are faster, if squares may be expanded."""
-    rounding = np.finfo(float).eps * np.einsum("ij,ij->i", X, X).max()
-    if not rounding <= _SEARCH_ERROR * radius**2:
-        return "ball_tree"
-    rows = X[:: max(1, len(X) // _SAMPLE)]
-    share = float(np.mean([(np.square(X - row).sum(axis=1) <= radius**2).mean() for row in rows]))
-    return "brute" if share > _MANY else "auto"

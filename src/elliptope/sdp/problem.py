@@ -120,13 +120,8 @@ class Iterate:
 
         Rows count by how much the gain depends on them, so that a few weak ones do not hide that the gap is closed.
         """
-        size = self.size
+        size = self.gain if self.gain > 0 else absolute_total(self.slack)
         return math.sqrt(max(inner(self.residual, self.displacement), 0.0) / size) if size > 0 else 0.0
-
-    @lazy
-    def size(self) -> float:
-        """The gain, where there is one: what changes of it are measured by."""
-        return self.gain if self.gain > 0 else absolute_total(self.slack)
 
     @lazy
     def metric(self) -> Metric:

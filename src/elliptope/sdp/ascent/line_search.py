@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._arrays import row_dots
+from ..._arrays import absolute_total, row_dots
 from ...operators.base import Array
 from ..problem import Iterate, Problem, normalize_rows
 
@@ -27,7 +27,7 @@ def line_search(
 ) -> tuple[float, Iterate] | None:
     """Backtrack along the retraction of H + tD until the objective rises by a part of ``slope`` t; None if it cannot."""
     step = 1.0
-    allowance = _ROUNDING * iterate.size
+    allowance = _ROUNDING * absolute_total(iterate.slack)
     for _ in range(_MAX_BACKTRACKS):
         if not step * slope > allowance:
             return None

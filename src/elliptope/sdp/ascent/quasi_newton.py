@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
-from ..._arrays import Array, as_numpy, inner, like, matrix, namespace, row_dots, vector
+from ..._arrays import Array, as_numpy, inner, like, matrix, namespace, vector
 from ..problem import Iterate, Problem
 from .line_search import line_search, project
 
@@ -101,5 +101,5 @@ class _Pairs:
 
 def _direction(iterate: Iterate, pairs: _Pairs) -> Array:
     """The quasi-Newton step from the descent residual LH."""
-    D, H = matrix(pairs.apply(iterate), iterate.residual.shape) if pairs.count else iterate.displacement, iterate.H
-    return row_dots(D, H)[:, None] * H - D
+    D = matrix(pairs.apply(iterate), iterate.residual.shape) if pairs.count else iterate.displacement
+    return -project(D, iterate.H)
