@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
 from numbers import Integral
+from threading import Lock
 from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -46,9 +47,31 @@ def in_order(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: 
         pool.shutdown(cancel_futures=True)
 
 
+class _OneBlasThread(AbstractContextManager):
+    """The number of threads of BLAS is one for the whole process: the first to come sets it, the last to go sets it back."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside = Lock(), 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._limit = _pools().limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._limit.restore_original_limits()
+
+
+_ONE_BLAS_THREAD = _OneBlasThread()
+
+
 def one_blas_thread() -> AbstractContextManager:
     """A context in which BLAS has one thread, whatever it is set to: its own would be in the way of ours."""
-    return _pools().limit(limits=1, user_api="blas")
+    return _ONE_BLAS_THREAD
 
 
 def openmp_threads(count: int) -> AbstractContextManager:

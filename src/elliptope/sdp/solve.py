@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from .._arrays import hstack, largest, like
 from .._checks import check_choice, check_factor, check_integer, check_positive
 from .._rounding import round_up
+from .._threads import one_blas_thread
 from ..operators import as_operator
 from ..operators.base import Array
 from .ascent import METHODS, Method
@@ -22,6 +24,8 @@ from .probes import Passenger, share
 from .problem import Iterate, OutOfProducts, Problem, drop_columns, normalize_rows, random_start
 from .verdict import Ended, verdict
 
+# Up to this size several threads of BLAS wait for each other for longer than they work.
+_ONE_THREAD = 1500
 # Optimal ranks seen on data are 1 to 4; too small a rank is repaired by the certificate.
 _DEFAULT_RANK = 5
 # Rows are polished to this part of the tolerance, so that the extension returns the embedding well within it.
@@ -162,7 +166,8 @@ def solve(
     if max_products is not None:
         problem.max_products = check_integer("max_products", max_products, 1, "None or ")
     loop = _Loop(problem, METHODS[method], tol, polish, max_iter, rng, callback)
-    return loop.run(like(problem.offset, _start(problem.n, rank, start, rng)))
+    with one_blas_thread() if problem.n <= _ONE_THREAD else nullcontext():
+        return loop.run(like(problem.offset, _start(problem.n, rank, start, rng)))
 
 
 def _start(n: int, rank: int | str, start: Array | None, rng: np.random.Generator) -> Array:
