@@ -67,13 +67,19 @@ class TestCutoff:
 
     def test_of_equal_distances_all_or_none(self):
         grid = np.stack(np.meshgrid(*2 * [np.arange(12.0)]), axis=-1).reshape(-1, 2)
-        assert cutoff_for(KERNELS[0], grid, np.ones(144), 100) == (np.inf, 1.0)  # the nearest alone are more
+        cutoff, dropped = cutoff_for(KERNELS[0], grid, np.ones(144), 100)  # the nearest alone are more
+        assert cutoff > 1
+        assert dropped == 1
         for entries in (600, 1000, 4000):
-            cutoff, _ = cutoff_for(KERNELS[0], grid, np.ones(144), entries)
-            assert truncated_matrix(KERNELS[0], grid, cutoff).nnz - 144 <= entries
+            cutoff, dropped = cutoff_for(KERNELS[0], grid, np.ones(144), entries)
+            K = truncated_matrix(KERNELS[0], grid, cutoff)
+            assert K.nnz - 144 <= entries
+            assert dropped == pytest.approx(1 - (K.sum() - 144) / (kernel_matrix(KERNELS[0], grid).sum() - 144), abs=1e-5)
 
     def test_points_that_see_nobody(self):
-        assert cutoff_for(KERNELS[0], 1e6 * X[9:], self.w[9:], 100) == (np.inf, 0.0)
+        cutoff, dropped = cutoff_for(KERNELS[0], 1e6 * X[9:], self.w[9:], 100)
+        assert cutoff > 1
+        assert dropped == 0
 
     def test_no_more_entries_than_allowed(self):
         allowed = truncated_matrix(KERNELS[0], X, 1e-3).nnz + len(X)

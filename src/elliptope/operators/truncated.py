@@ -15,6 +15,7 @@ import math
 import numpy as np
 from scipy import sparse
 from scipy.optimize import brentq
+from sklearn.utils import gen_batches
 
 from ..kernels import Array, Kernel
 from ..search import pairs_within
@@ -22,9 +23,9 @@ from .sparse import SparseOperator
 
 # Values of the kernel below this are dropped.
 CUTOFF = 1e-6
-# Values that are looked at before the whole matrix is built, in so many rows at most.
-_SAMPLED_ENTRIES = 2**24
-_SAMPLED_ROWS = 200
+# Points that are looked at before the whole matrix is built (64 MB), so many at a time.
+_SAMPLED = 4096
+_SAMPLED_TOGETHER = 512
 # What is looked for beyond the cut, so that rounding drops nothing.
 _SLACK = 1 + 1e-9
 
@@ -79,19 +80,21 @@ def reach(kernel: Kernel, cutoff: float) -> float:
 
 def cutoff_for(kernel: Kernel, X: Array, w: Array, entries: float) -> tuple[float, float]:
     """Where to cut off for about so many entries, and what part of the mass off the diagonal is dropped; from a sample."""
-    n = len(X)
-    rows = np.arange(0, n, max(1, n // max(1, min(_SAMPLED_ROWS, _SAMPLED_ENTRIES // n))))
-    values, mass = np.empty((len(rows), n)), np.empty((len(rows), n))
-    for k, row in enumerate(rows):
-        values[k] = kernel.block(X[row : row + 1], X)[0]
-        mass[k] = w[row] * w * values[k]
-    values[np.arange(len(rows)), rows] = mass[np.arange(len(rows)), rows] = 0.0
-    kept = min(max(round(values.size * entries / n**2), 1), values.size)
+    rows = slice(None, None, -(-len(X) // _SAMPLED))
+    sample, w = X[rows], w[rows].astype(np.float32)
+    values = np.empty((len(sample), len(sample)), dtype=np.float32)
+    for part in gen_batches(len(sample), _SAMPLED_TOGETHER):
+        values[part] = kernel.block(sample[part], sample)
+    np.fill_diagonal(values, 0.0)
+    kept = min(max(round(values.size * entries / len(X) ** 2), 1), values.size)
     cutoff = np.partition(values, values.size - kept, axis=None)[-kept]
     if np.count_nonzero(values >= cutoff) > kept:  # a shell of equal distances: all or none
-        cutoff = values[values > cutoff].min(initial=np.inf)
-    dropped = float(mass[values < cutoff].sum()) / max(float(mass.sum()), np.finfo(float).tiny)
-    return max(float(cutoff), CUTOFF), dropped
+        cutoff = values[values > cutoff].min(initial=np.float32(np.inf))
+    mass = w @ (values @ w)
+    values[values < cutoff] = 0.0
+    dropped = 1 - w @ (values @ w) / mass if mass > 0 else 0.0
+    # No more than single precision is known of it, and nothing at the cut is to be lost.
+    return max(float(np.nextafter(cutoff, np.float32(0))), CUTOFF), float(dropped)
 
 
 def truncated_matrix(
