@@ -96,8 +96,8 @@ def test_blocks_and_ways_to_search(algorithm, monkeypatch):
     np.testing.assert_array_equal(truncated_matrix(KERNELS[0], X, 1e-3, n_jobs=2).toarray(), whole)
 
 
-def test_far_outlier():
-    """Squares that are expanded would not even find a point within reach of itself."""
-    Y = np.vstack([X, np.full((1, X.shape[1]), 1e9), np.full((1, X.shape[1]), 1e9 + 1e-3)])
+def test_far_outliers():
+    """Squares that are expanded would not tell who of them is within reach."""
+    Y = np.vstack([X, 1e9 + np.random.default_rng(3).standard_normal((50, 3))])
     K = kernel_matrix(KERNELS[0], Y)
     np.testing.assert_allclose(truncated_matrix(KERNELS[0], Y, 1e-3).toarray(), np.where(K >= 1e-3, K, 0.0), rtol=1e-9)

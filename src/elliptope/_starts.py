@@ -18,8 +18,7 @@ _PAIRS_PER_ENTRY = 32
 _SAMPLING = 1.5
 # Bytes per entry at the peak: value and index, three times while the matrix is stored.
 _BYTES = 3 * (8 + 4)
-# Part of the mass of the kernel that may be dropped: with a fifth of it the start is better than that from a sample of 4 000
-# points, with two fifths it is worse.
+# Part of the mass of the kernel that may be dropped: with much more of it a sample of the points is the better start.
 _MOST_DROPPED = 0.25
 # Relative gap to which the surrogate is solved, which itself errs by more; and the products that it may take.
 _TOL = 1e-2
