@@ -401,3 +401,15 @@ class TestAsOperator:
         """More rows than the probe takes at a time."""
         d = np.random.default_rng(0).standard_normal(300)
         np.testing.assert_array_equal(as_operator(aslinearoperator(sparse.diags_array(d))).offset(), d)
+
+
+@pytest.mark.parametrize("small_kernels", [True, False])
+@pytest.mark.parametrize(("n", "r"), [(30, 3), (400, 7), (1001, 5), (1500, 400), (1501, 2)])
+def test_thin_products_by_rows_are_products(n, r, small_kernels, monkeypatch):
+    monkeypatch.setattr(dense, "blas_has_small_kernels", lambda: small_kernels)
+    rng = np.random.default_rng(0)
+    K, V = rng.standard_normal((n, n)), rng.standard_normal((n, r))
+    K += K.T
+    found = dense.thin_product(K, V)
+    assert found.flags.f_contiguous
+    np.testing.assert_allclose(found, K @ V, rtol=0, atol=1e-10)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from elliptope.operators import as_operator
+from elliptope.sdp.ascent import quasi_newton
 from elliptope.sdp.ascent.quasi_newton import _Pairs
 from elliptope.sdp.problem import Problem, random_start
 
@@ -48,6 +49,26 @@ def test_same_as_two_loops_over_the_last_pairs(iterate, rng, count):
     for pair in pairs:
         memory.append(*pair)
     np.testing.assert_allclose(memory.apply(iterate), two_loops(iterate, pairs[-SIZE:]), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("count", "kept"),
+    [(4 * SIZE, SIZE), (4 * SIZE + 1, SIZE + 1), (5 * SIZE, 2 * SIZE), (6 * SIZE + 3, 2 * SIZE), (40 * SIZE, 10)],
+)
+def test_the_memory_grows_when_many_steps_have_not_sufficed(iterate, rng, count, kept, monkeypatch):
+    monkeypatch.setattr(quasi_newton, "_LARGEST_MEMORY", 10)
+    memory, pairs = _Pairs(iterate.H, SIZE), [random_pair(rng) for _ in range(count)]
+    for pair in pairs:
+        memory.append(*pair)
+    np.testing.assert_allclose(memory.apply(iterate), two_loops(iterate, pairs[-kept:]), rtol=1e-9)
+
+
+def test_the_memory_does_not_grow_beyond_what_it_may_take(iterate, rng, monkeypatch):
+    monkeypatch.setattr(quasi_newton, "_MOST_NUMBERS", 2 * N * RANK * (SIZE + 1))
+    memory = _Pairs(iterate.H, SIZE)
+    for _ in range(20 * SIZE):
+        memory.append(*random_pair(rng))
+    assert memory.steps.shape == (SIZE + 1, N * RANK)
 
 
 def test_a_pair_without_curvature_is_not_kept(iterate, rng):

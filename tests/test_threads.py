@@ -60,7 +60,7 @@ def test_small_solves_have_one(largest, expected, monkeypatch):
         inside.pop()
 
     monkeypatch.setattr(solving, "one_blas_thread", spy)
-    monkeypatch.setattr(solving, "_ONE_THREAD", largest)
+    monkeypatch.setattr(solving, "ONE_THREAD", largest)
     J = np.random.default_rng(0).standard_normal((30, 30))
     seen = []
     solve(J + J.T, rng=0, callback=lambda _: seen.append(bool(inside)))

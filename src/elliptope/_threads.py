@@ -14,6 +14,11 @@ from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+# Up to this many rows several threads of BLAS wait for each other for longer than they work.
+ONE_THREAD = 1500
+# Processors for which OpenBLAS has kernels that multiply small matrices without copying them first.
+_SMALL_KERNELS = ("SkylakeX", "Cooperlake", "SapphireRapids")
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -77,6 +82,12 @@ def one_blas_thread() -> AbstractContextManager:
 def openmp_threads(count: int) -> AbstractContextManager:
     """A context in which OpenMP has so many threads: scikit-learn's loops take as many as there are, whatever ``n_jobs``."""
     return _pools().limit(limits=count, user_api="openmp")
+
+
+@cache
+def blas_has_small_kernels() -> bool:
+    """Whether BLAS multiplies small matrices faster than parts of larger ones."""
+    return any(pool.get("architecture") in _SMALL_KERNELS for pool in _pools().info())
 
 
 @cache

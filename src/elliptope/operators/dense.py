@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from .._arrays import as_numpy, hollow, largest, namespace, smallest
-from .._threads import in_order
+from .._threads import ONE_THREAD, blas_has_small_kernels, in_order
 from ..kernels import Kernel
 from .base import Array, KernelOperator, Operator, ScaledOperator
 
@@ -16,6 +16,9 @@ from .base import Array, KernelOperator, Operator, ScaledOperator
 _TILE = 512
 # Up to here a copy is quicker than the loan of a triangle, and takes no memory to speak of.
 _SMALL = 1024
+# Multiplications beyond which BLAS copies its matrices first, and those of a panel that are safely below.
+_SMALL_PRODUCT = 10**6
+_PANEL_PRODUCT = 5 * 10**5
 # From here on a product waits for memory, and is faster in single precision.
 _SINGLE_SIZE = 4000
 
@@ -47,6 +50,23 @@ def kernel_matrix(kernel: Kernel, X: Array, n_jobs: int = 1) -> Array:
     return K
 
 
+def thin_product(K: Array, V: Array) -> Array:
+    """K V for a symmetric K; in NumPy, in Fortran order.
+
+    From the left BLAS reads K faster. Where it would copy K first, and a copy costs more than a thin product, it is given
+    rows of K at a time that are few enough.
+    """
+    n, r = V.shape
+    if n * n * r <= _SMALL_PRODUCT or n > ONE_THREAD or not isinstance(K, np.ndarray) or not blas_has_small_kernels():
+        return (V.T @ K).T
+    height = -(-n // -(-n * n * r // _PANEL_PRODUCT))
+    G = np.empty((r, n), K.dtype)
+    for start in range(0, n, height):
+        rows = slice(start, start + height)
+        np.matmul(V.T, K[rows].T, out=G[:, rows])
+    return G.T
+
+
 class DenseStorage(ScaledOperator):
     """K stored as a hollow symmetric array, which the operator owns and uses as scratch, and its diagonal apart."""
 
@@ -57,8 +77,7 @@ class DenseStorage(ScaledOperator):
         self._K = hollow(K)
 
     def hollow_kernel_matmat(self, V: Array) -> Array:
-        # K is symmetric; from the left BLAS reads it faster, and the result comes out in Fortran order.
-        return (V.T @ self._K).T
+        return thin_product(self._K, V)
 
     def kernel_diagonal(self) -> Array:
         return self._diagonal_of_K

@@ -13,7 +13,7 @@ import numpy as np
 from .._arrays import hstack, largest, like
 from .._checks import check_choice, check_factor, check_integer, check_positive
 from .._rounding import round_up
-from .._threads import one_blas_thread
+from .._threads import ONE_THREAD, one_blas_thread
 from ..operators import as_operator
 from ..operators.base import Array
 from .ascent import METHODS, Method
@@ -24,8 +24,6 @@ from .probes import Passenger, share
 from .problem import Iterate, OutOfProducts, Problem, drop_columns, normalize_rows, random_start
 from .verdict import Ended, verdict
 
-# Up to this size several threads of BLAS wait for each other for longer than they work.
-_ONE_THREAD = 1500
 # Optimal ranks seen on data are 1 to 4; too small a rank is repaired by the certificate.
 _DEFAULT_RANK = 5
 # Rows are polished to this part of the tolerance, so that the extension returns the embedding well within it.
@@ -166,7 +164,7 @@ def solve(
     if max_products is not None:
         problem.max_products = check_integer("max_products", max_products, 1, "None or ")
     loop = _Loop(problem, METHODS[method], tol, polish, max_iter, rng, callback)
-    with one_blas_thread() if problem.n <= _ONE_THREAD else nullcontext():
+    with one_blas_thread() if problem.n <= ONE_THREAD else nullcontext():
         return loop.run(like(problem.offset, _start(problem.n, rank, start, rng)))
 
 

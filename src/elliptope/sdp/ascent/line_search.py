@@ -31,7 +31,7 @@ def line_search(
     for _ in range(_MAX_BACKTRACKS):
         if not step * slope > allowance:
             return None
-        new = problem.evaluate(normalize_rows(iterate.H + step * D, rng))
+        new = problem.evaluate(normalize_rows(iterate.H + (D if step == 1 else step * D), rng))
         if new.gain >= iterate.gain + _ARMIJO * step * slope - allowance:
             return step, new
         step *= _BACKTRACK
