@@ -50,10 +50,11 @@ docs: $(VENV)/.installed-docs
 clean:
 	rm -rf $(VENV) demo_output reproduction build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -rf docs/_build docs/api docs/gallery docs/repository
+	rm -rf src/elliptope.egg-info src/elliptope/sdp/_steps.*.so src/elliptope/sdp/_steps.so
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
 
-# One stamp per extra, so that a second run installs nothing until pyproject.toml changes.
-$(VENV)/.installed-%: pyproject.toml $(VENV)/.created
+# One stamp per extra, so that a second run installs nothing until pyproject.toml or the extension changes.
+$(VENV)/.installed-%: pyproject.toml src/elliptope/sdp/_steps.c $(VENV)/.created
 	@echo "Installing elliptope[$*] into $(VENV)"
 	$(PY) -m pip install --quiet --editable ".[$*]"
 	@touch $@

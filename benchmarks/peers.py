@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from instance import Array, Product
 
-from elliptope.sdp.problem import normalize_rows, row_dots, row_norms
+from elliptope._arrays import row_dots, row_norms
+from elliptope.sdp.steps import normalize_rows
 
 Visit = Callable[..., None]
 Method = Callable[[Product, Array, float, Visit | None], Array]

@@ -19,7 +19,8 @@ from elliptope.sdp.ascent.interior_point import interior_point
 from elliptope.sdp.ascent.newton import newton
 from elliptope.sdp.ascent.quasi_newton import quasi_newton
 from elliptope.sdp.ascent.schedule import _compress
-from elliptope.sdp.problem import Problem, drop_columns, drop_light_columns, normalize_rows, random_start
+from elliptope.sdp.problem import Problem, drop_columns, drop_light_columns, random_start
+from elliptope.sdp.steps import normalize_rows
 
 
 def operator(X, sigma):

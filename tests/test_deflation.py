@@ -9,7 +9,8 @@ from elliptope.sdp import solve
 from elliptope.sdp.certificate import dual_metrics
 from elliptope.sdp.deflation import AlmostNull, almost_null
 from elliptope.sdp.probable import certify_by_tests
-from elliptope.sdp.problem import Iterate, Problem, normalize_rows
+from elliptope.sdp.problem import Iterate, Problem
+from elliptope.sdp.steps import normalize_rows
 
 # Of the eigenvalues of a small matrix of norm 1.
 ROUNDING = 1e-13

@@ -22,7 +22,8 @@ from elliptope.sdp.ascent.interior_point import interior_point
 from elliptope.sdp.ascent.quasi_newton import quasi_newton
 from elliptope.sdp.lanczos import lanczos_probe
 from elliptope.sdp.probes import run_together
-from elliptope.sdp.problem import Problem, drop_columns, normalize_rows, random_start
+from elliptope.sdp.problem import Problem, drop_columns, random_start
+from elliptope.sdp.steps import normalize_rows
 
 LIBRARIES = ["torch", "strict", "strict, second device"]
 

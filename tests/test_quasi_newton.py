@@ -1,11 +1,14 @@
 """The memory of L-BFGS against the two loops that it stands for."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from elliptope.operators import as_operator
+from elliptope.sdp import steps
 from elliptope.sdp.ascent import quasi_newton
-from elliptope.sdp.ascent.quasi_newton import _Pairs
+from elliptope.sdp.ascent.quasi_newton import CompiledPairs, Pairs, memory_for
 from elliptope.sdp.problem import Problem, random_start
 
 N, RANK, SIZE = 12, 3, 4
@@ -22,68 +25,88 @@ def iterate(rng):
     return Problem(as_operator(J + J.T)).evaluate(np.asfortranarray(random_start(N, RANK, rng)))
 
 
+@pytest.fixture(params=[Pairs, CompiledPairs])
+def memory(request, iterate):
+    if request.param is CompiledPairs and steps.compiled is None:
+        pytest.skip("the extension was not built")
+    return request.param(iterate.H, SIZE)
+
+
 def two_loops(iterate, pairs):
-    """Nocedal 1980, with the diagonal of pulls, times the usual scalar, in the middle."""
+    """Nocedal 1980, with the diagonal of pulls, times the usual scalar, in the middle; projected, and its slope."""
     q, weights = iterate.residual.ravel(order="F"), []
     inverse = np.tile(1 / iterate.pull, RANK)
     for s, y in reversed(pairs):
         weights.append(s @ q / (s @ y))
         q = q - weights[-1] * y
-    s, y = pairs[-1]
-    z = (s @ y) / (y @ (inverse * y)) * inverse * q
+    z = inverse * q
+    if pairs:
+        s, y = pairs[-1]
+        z *= (s @ y) / (y @ (inverse * y))
     for (s, y), a in zip(pairs, reversed(weights), strict=True):
         z = z + (a - y @ z / (s @ y)) * s
-    return z
+    Z = z.reshape((N, RANK), order="F")
+    D = (Z * iterate.H).sum(axis=1, keepdims=True) * iterate.H - Z
+    return D, -2 * (iterate.residual * D).sum()
 
 
-def random_pair(rng):
-    step = rng.standard_normal(N * RANK)
-    change = step + 0.3 * rng.standard_normal(N * RANK)
-    assert step @ change > 0
-    return step, change
+def remember(memory, iterate, rng, count, curvature=1.0):
+    """Pairs of random steps to random points, which a memory is given and which it should remember."""
+    pairs = []
+    for _ in range(count):
+        D, old = (np.asfortranarray(rng.standard_normal((N, RANK))) for _ in range(2))
+        H = np.asfortranarray(random_start(N, RANK, rng))
+        step = rng.choice([1.0, 0.3])
+        moved = old - (old * H).sum(axis=1, keepdims=True) * H
+        change = curvature * step * D + 0.1 * rng.standard_normal((N, RANK))
+        points = SimpleNamespace(residual=old), SimpleNamespace(residual=np.asfortranarray(moved + change), H=H)
+        memory.append(step, D, *points)
+        pairs.append((step * D.ravel(order="F"), change.ravel(order="F")))
+    return pairs
 
 
-@pytest.mark.parametrize("count", [1, 2, SIZE, SIZE + 1, 3 * SIZE + 2])
-def test_same_as_two_loops_over_the_last_pairs(iterate, rng, count):
-    memory, pairs = _Pairs(iterate.H, SIZE), [random_pair(rng) for _ in range(count)]
-    for pair in pairs:
-        memory.append(*pair)
-    np.testing.assert_allclose(memory.apply(iterate), two_loops(iterate, pairs[-SIZE:]), rtol=1e-10)
+def check(memory, iterate, pairs):
+    (D, slope), (expected, expected_slope) = memory.direction(iterate), two_loops(iterate, pairs)
+    np.testing.assert_allclose(D, expected, rtol=1e-8, atol=1e-10)
+    assert slope == pytest.approx(expected_slope, rel=1e-9)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, SIZE, SIZE + 1, 3 * SIZE + 2])
+def test_same_as_two_loops_over_the_last_pairs(memory, iterate, rng, count):
+    check(memory, iterate, remember(memory, iterate, rng, count)[-SIZE:])
 
 
 @pytest.mark.parametrize(
     ("count", "kept"),
     [(4 * SIZE, SIZE), (4 * SIZE + 1, SIZE + 1), (5 * SIZE, 2 * SIZE), (6 * SIZE + 3, 2 * SIZE), (40 * SIZE, 10)],
 )
-def test_the_memory_grows_when_many_steps_have_not_sufficed(iterate, rng, count, kept, monkeypatch):
-    monkeypatch.setattr(quasi_newton, "_LARGEST_MEMORY", 10)
-    memory, pairs = _Pairs(iterate.H, SIZE), [random_pair(rng) for _ in range(count)]
-    for pair in pairs:
-        memory.append(*pair)
-    np.testing.assert_allclose(memory.apply(iterate), two_loops(iterate, pairs[-kept:]), rtol=1e-9)
+def test_the_memory_grows_when_many_steps_have_not_sufficed(memory, iterate, rng, count, kept):
+    memory.limit = 10
+    check(memory, iterate, remember(memory, iterate, rng, count)[-kept:])
 
 
 def test_the_memory_does_not_grow_beyond_what_it_may_take(iterate, rng, monkeypatch):
     monkeypatch.setattr(quasi_newton, "_MOST_NUMBERS", 2 * N * RANK * (SIZE + 1))
-    memory = _Pairs(iterate.H, SIZE)
-    for _ in range(20 * SIZE):
-        memory.append(*random_pair(rng))
+    memory = Pairs(iterate.H, SIZE)
+    remember(memory, iterate, rng, 20 * SIZE)
     assert memory.steps.shape == (SIZE + 1, N * RANK)
 
 
-def test_a_pair_without_curvature_is_not_kept(iterate, rng):
-    memory, (step, change) = _Pairs(iterate.H, SIZE), random_pair(rng)
-    memory.append(step, change)
-    memory.append(change, -step)
-    assert memory.count == 1
+def test_a_pair_without_curvature_is_not_kept(memory, iterate, rng):
+    pairs = remember(memory, iterate, rng, SIZE)
+    remember(memory, iterate, rng, 3, curvature=-1.0)
+    assert memory.count == SIZE
+    check(memory, iterate, pairs)
 
 
-def test_cleared_memory_starts_anew(iterate, rng):
-    memory = _Pairs(iterate.H, SIZE)
-    for _ in range(SIZE + 2):
-        memory.append(*random_pair(rng))
+def test_cleared_memory_starts_anew(memory, iterate, rng):
+    remember(memory, iterate, rng, SIZE + 2)
     memory.clear()
-    pairs = [random_pair(rng) for _ in range(2)]
-    for pair in pairs:
-        memory.append(*pair)
-    np.testing.assert_allclose(memory.apply(iterate), two_loops(iterate, pairs), rtol=1e-10)
+    check(memory, iterate, remember(memory, iterate, rng, 2))
+
+
+def test_the_extension_is_for_small_factors(iterate, monkeypatch):
+    built = steps.compiled is not None
+    assert isinstance(memory_for(iterate, SIZE), CompiledPairs) == built
+    monkeypatch.setattr(quasi_newton, "_COMPILED", N * RANK - 1)
+    assert not isinstance(memory_for(iterate, SIZE), CompiledPairs)

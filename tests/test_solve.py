@@ -248,9 +248,9 @@ class TestRandomness:
 
     def test_other_seed_other_path_same_optimum(self):
         C = psd(30)
-        first, other = solve(C, rng=1), solve(C, rng=2)
+        first, other = (solve(C, rng=seed, polish=True) for seed in (1, 2))
         assert first.history[0].objective != other.history[0].objective
-        np.testing.assert_allclose(gram(first), gram(other), atol=1e-5)
+        np.testing.assert_allclose(gram(first), gram(other), atol=1e-6)
 
     def test_global_state_is_not_touched(self):
         before = np.random.get_state()[1].copy()  # noqa: NPY002
@@ -353,7 +353,8 @@ class TestReport:
         optimum = solve(C, rng=1).certificate.upper_bound
         for p in history:
             assert p.objective <= min(optimum, p.bound)
-            assert p.relative_gap == pytest.approx((p.bound - p.objective) / (p.objective - np.trace(C)))
+            gain = p.objective - np.trace(C)
+            assert p.relative_gap == (pytest.approx((p.bound - p.objective) / gain) if gain > 0 else np.inf)
             assert p.defect >= 0
             assert 1 <= p.rank <= 30
         last = solution.history[-1]

@@ -27,7 +27,7 @@ from ._records import BandwidthPath, PathRecord, align, widen
 from .embedding import SDPEmbedding
 from .kernels import BUILT_IN, Array
 from .sdp import Certificate, NullSpace
-from .sdp.problem import normalize_rows
+from .sdp.steps import normalize_rows
 
 # Entries of the spare column of a warm start.
 _PERTURBATION = 0.03

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ._arrays import row_norms
 from ._base import check_kernel_matrix
 from ._threads import count_threads
 from .diagonals import CallableDiagonal, SampledDiagonal
@@ -18,7 +19,7 @@ from .operators import DenseOperator, KernelOperator, Operator, SparseOperator, 
 from .rkhs import RKHSEmbedding, factorized_kernel, regularized_cost
 from .sdp import Certificate
 from .sdp.certify import certify
-from .sdp.problem import Problem, row_norms
+from .sdp.problem import Problem
 
 # Relative difference of two quantities, computed twice, that is put down to rounding.
 _ROUNDING = 1e-8

@@ -97,12 +97,13 @@ class DenseStorage(ScaledOperator):
         """Lend the lower triangle of K, rescaled; the untouched upper triangle restores it afterwards."""
         K, s, Q = as_numpy(self._K), c * as_numpy(self._s), c[:, None] * as_numpy(self._Q)
         if self.n <= _SMALL:
-            T = K * -s[:, None]
-            T *= s
-            if Q.shape[1]:
-                T += Q @ Q.T
-            np.fill_diagonal(T, -(c**2) * as_numpy(self.offset()))
-            yield T
+            with _scratch(self.n) as T:
+                np.multiply(K, -s[:, None], out=T)
+                T *= s
+                if Q.shape[1]:
+                    T += Q @ Q.T
+                np.fill_diagonal(T, -(c**2) * as_numpy(self.offset()))
+                yield T
             return
         try:
             for rows, columns in _tiles(self.n):
@@ -117,6 +118,20 @@ class DenseStorage(ScaledOperator):
             for rows, columns in _tiles(self.n):
                 _write_lower(K[columns, rows].T, K, rows, columns)
             np.fill_diagonal(K, 0.0)
+
+
+@contextmanager
+def _scratch(n: int) -> Iterator[Array]:
+    """An (n, n) array with anything in it, kept for whoever asks next: fresh memory costs as much as what is done in it."""
+    room = _SPARE.pop() if _SPARE else np.empty(_SMALL**2)
+    try:
+        yield room[: n * n].reshape(n, n)
+    finally:
+        if not _SPARE:
+            _SPARE.append(room)
+
+
+_SPARE: list[Array] = []
 
 
 def _write_lower(T: Array, K: Array, rows: slice, columns: slice) -> None:

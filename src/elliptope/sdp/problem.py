@@ -7,46 +7,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._arrays import (
-    absolute_total,
-    all_nonzero,
-    as_numpy,
-    columnwise,
-    hstack,
-    inner,
-    largest,
-    like,
-    namespace,
-    row_dots,
-    row_norms,
-    total,
-)
+from .._arrays import as_numpy, columnwise, hstack, inner, largest, like, namespace, row_norms, total
 from .._lazy import lazy
 from ..operators.base import Array, Operator
 from ..operators.metric import DiagonalMetric, Metric
 from .probes import Passenger, Probe
+from .steps import TINY, Rows, measure, normalize_rows
 
 # A column of H with no entry beyond this holds a negligible part (1e-7) of the squared length of every row.
 SMALL_COLUMN = 3e-4
-# The smallest positive number of full precision.
-_TINY = float(np.finfo(float).tiny)
-
-
-def normalize_rows(V: Array, rng: np.random.Generator) -> Array:
-    """Rows of unit length; a zero row has no direction and is drawn at random, as in the paper."""
-    norms = row_norms(V)
-    if not all_nonzero(norms):
-        dead = norms == 0
-        V = namespace(V).where(dead[:, None], like(V, rng.standard_normal(V.shape)), V)
-        norms = row_norms(V)
-    return columnwise(V / norms[:, None])
 
 
 def drop_columns(H: Array, threshold: float, rng: np.random.Generator) -> Array:
     """Rotate H to its principal axes and drop the columns in which no row has more than ``threshold`` of its length."""
     H, _ = _principal(H, H)
-    lengths = as_numpy(namespace(H).max(abs(H), axis=0))
-    return _keep(H, lengths > threshold, rng)
+    return _keep(H, _lengths(H) > threshold, rng)
+
+
+def count_columns(H: Array, threshold: float) -> int:
+    """Principal axes of H along which some row has more than ``threshold`` of its length."""
+    return int((_lengths(_principal(H, H)[0]) > threshold).sum())
 
 
 def drop_light_columns(H: Array, weights: Array, share: float, rng: np.random.Generator) -> Array:
@@ -58,6 +38,10 @@ def drop_light_columns(H: Array, weights: Array, share: float, rng: np.random.Ge
 def _principal(H: Array, weighted: Array) -> tuple[Array, Array]:
     squares, V = np.linalg.eigh(as_numpy(H.T @ weighted))
     return H @ like(H, V[:, ::-1]), squares[::-1]
+
+
+def _lengths(H: Array) -> Array:
+    return as_numpy(namespace(H).max(abs(H), axis=0))
 
 
 def _keep(H: Array, used: Array, rng: np.random.Generator) -> Array:
@@ -87,14 +71,18 @@ class Iterate:
     coupling: Metric | None = None  # the operator's own metric, where it has one
 
     @lazy
+    def rows(self) -> Rows:
+        return measure(self.H, self.P)
+
+    @property
     def slack(self) -> Array:
         """y less the offset; where the core is hollow it is diag(L), non-negative at an optimum."""
-        return row_dots(self.H, self.P)
+        return self.rows.slack
 
-    @lazy
+    @property
     def gain(self) -> float:
         """Objective less Σe: where the core is hollow, what is won over B = Diag(d), whatever diagonal J carries."""
-        return total(self.slack)
+        return self.rows.total
 
     @lazy
     def y(self) -> Array:
@@ -104,10 +92,10 @@ class Iterate:
     def objective(self) -> float:
         return self.gain + total(self.offset)
 
-    @lazy
+    @property
     def residual(self) -> Array:
         """LH, minus half the Riemannian gradient; shape (n, r)."""
-        return self.slack[:, None] * self.H - self.P
+        return self.rows.residual
 
     @lazy
     def pull(self) -> Array:
@@ -120,8 +108,9 @@ class Iterate:
 
         Rows count by how much the gain depends on them, so that a few weak ones do not hide that the gap is closed.
         """
-        size = self.gain if self.gain > 0 else absolute_total(self.slack)
-        return math.sqrt(max(inner(self.residual, self.displacement), 0.0) / size) if size > 0 else 0.0
+        size = self.gain if self.gain > 0 else self.rows.absolute
+        square = self.rows.square if self.coupling is None else inner(self.residual, self.displacement)
+        return math.sqrt(max(square, 0.0) / size) if size > 0 else 0.0
 
     @lazy
     def metric(self) -> Metric:
@@ -131,7 +120,7 @@ class Iterate:
     @lazy
     def scale(self) -> Array:
         """The pulls, kept from zero so that one can divide by them; only those of no size are changed."""
-        return self.pull + _TINY
+        return self.pull + TINY
 
     @lazy
     def displacement(self) -> Array:
@@ -203,7 +192,7 @@ class Problem:
         return both[:, : V.shape[1]]
 
     def evaluate(self, H: Array) -> Iterate:
-        return Iterate(H, self.product(H), self.offset, self.metric)
+        return Iterate(H, columnwise(self.product(H)), self.offset, self.metric)
 
     def core_matrix(self) -> Array:
         """The core of J itself, hollow, (n, n), a NumPy array for methods that factorise; made once."""

@@ -15,7 +15,7 @@ from .._arrays import as_numpy, like, row_norms
 from ..operators.base import Array
 from ..operators.factorization import Factorization
 from ..operators.metric import Metric
-from .problem import SMALL_COLUMN, Iterate, drop_columns
+from .problem import SMALL_COLUMN, Iterate, count_columns
 
 # Eigenvalues of L, scaled to unit diagonal or in the operator's metric, that count as zero. B* moves by the residual over
 # the smallest of the others; a residual of 1e-12 is about what double precision attains, so that below 1e-6 not even six
@@ -69,7 +69,7 @@ def null_space(factor: Factorization, iterate: Iterate, metric: Metric) -> NullS
         if k < width or width == n or k * (k + 1) // 2 > min(n, _MAX_UNKNOWNS):
             break
         width = min(2 * width, n)
-    rank = drop_columns(iterate.H, SMALL_COLUMN, rng).shape[1]
+    rank = count_columns(iterate.H, SMALL_COLUMN)
     basis = as_numpy(metric.unwhiten(like(iterate.H, Q @ U[:, null])))
     return NullSpace(k, float(values[~null].min(initial=np.inf)), rank, _injective(basis))
 

@@ -10,15 +10,15 @@ does not mind (Helmberg, Rendl, Vanderbei and Wolkowicz 1996, with Mehrotra's pr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
+from scipy.linalg.lapack import dpotrf, dpotrs, dstev, dtrtrs
 
 from ..._arrays import as_numpy, like
 from ...operators.base import Array
-from ..lanczos import lanczos
-from ..problem import Iterate, Problem, normalize_rows
+from ..problem import Iterate, Problem
+from ..steps import normalize_rows
 from .linalg import cholesky, inverse_from_cholesky
 
 # Relative gap at which the rounded factor is handed on.
@@ -62,17 +62,17 @@ def interior_point(problem: Problem, H: Array, rng: np.random.Generator) -> Iter
             return
         # Predictor: straight for the boundary.
         dz, dX = _newton(Z_inverse, X, schur, b, 0.0, None)
-        step_x, step_z = _length(X_factor, dX, rng), _length(Z_factor, np.diag(dz), rng)
+        step_x, step_z = _length(X_factor, dX.dot, rng), _length(Z_factor, dz.__mul__, rng)
         reached = _gap_after(X, Z, dX, dz, step_x, step_z)
         centring = min(1.0, max(reached / gap, 0.0) ** 2) * gap / n
         # Corrector: with the second-order term of the predictor.
         second = (Z_inverse * -dz) @ dX
         dz, dX = _newton(Z_inverse, X, schur, b, centring, 0.5 * (second + second.T))
         np.fill_diagonal(dX, 0.0)  # diag X = b, exactly
-        X, X_factor = _advance(X, X_factor, dX, rng)
-        Z, Z_factor = _advance(Z, Z_factor, np.diag(dz), rng)
+        X, X_factor = _advance(X, dX, _length(X_factor, dX.dot, rng))
+        Z, Z_factor = _advance(Z, np.diag(dz), _length(Z_factor, dz.__mul__, rng))
         z = Z.diagonal()
-        H = _round(X / root[:, None] / root, H, rng)
+        H = _round(X, root[:, None], H, rng)
         yield problem.evaluate(like(problem.offset, H))
 
 
@@ -99,21 +99,35 @@ def _gap_after(X: Array, Z: Array, dX: Array, dz: Array, step_x: float, step_z: 
     return float(np.vdot(X_new, Z) + step_z * (X_new.diagonal() @ dz))
 
 
-def _length(factor: Array, D: Array, rng: np.random.Generator) -> float:
-    """About the largest step (at most 1) that keeps the factorised matrix plus step D definite, by Lanczos on C⁻¹DC⁻ᵀ."""
+def _length(factor: Array, D: Callable[[Array], Array], rng: np.random.Generator) -> float:
+    """About the largest step (at most 1) that keeps the factorised matrix plus step D definite, by Lanczos on C⁻¹DC⁻ᵀ.
 
-    def apply(q: Array) -> Array:
+    So few steps lose no orthogonality that would matter to an estimate.
+    """
+    n = len(factor)
+    steps = min(_STEP_LANCZOS, n)
+    alpha, beta = np.empty(steps), np.empty(steps)
+    q, previous = rng.standard_normal(n), np.zeros(n)
+    norm = math.sqrt(q @ q)
+    for k in range(steps):
+        q /= norm
         u, _ = dtrtrs(factor, q, lower=1, trans=1)
-        u, _ = dtrtrs(factor, D @ u, lower=1)
-        return u
-
-    lower = lanczos(apply, len(D), _STEP_LANCZOS, rng).lower
+        u, _ = dtrtrs(factor, D(u), lower=1)
+        alpha[k] = q @ u
+        u -= alpha[k] * q
+        if k:
+            u -= norm * previous
+        q, previous = u, q
+        norm = beta[k] = math.sqrt(u @ u)
+        if not norm > 0:
+            steps = k + 1
+            break
+    lower = dstev(alpha[:steps], beta[: max(steps - 1, 1)], compute_v=0)[0][0]
     return min(1.0, _STEP / -lower) if lower < 0 else 1.0
 
 
-def _advance(P: Array, factor: Array, D: Array, rng: np.random.Generator) -> tuple[Array, Array | None]:
+def _advance(P: Array, D: Array, step: float) -> tuple[Array, Array | None]:
     """P + step D with its Cholesky factor, the step as long as definiteness allows."""
-    step = _length(factor, D, rng)
     while step > math.sqrt(np.finfo(float).eps):
         new = P + step * D
         new_factor = cholesky(new)
@@ -123,9 +137,9 @@ def _advance(P: Array, factor: Array, D: Array, rng: np.random.Generator) -> tup
     return P, None
 
 
-def _round(X: Array, H: Array, rng: np.random.Generator) -> Array:
-    r"""Rows of the Nyström factor :math:`X H (H^\top X H)^{-1/2}` of X on the range of H, normalised."""
-    XH = X @ H
+def _round(X: Array, root: Array, H: Array, rng: np.random.Generator) -> Array:
+    r"""Rows of the Nyström factor :math:`X H (H^\top X H)^{-1/2}` of X, scaled back by ``root``, on the range of H."""
+    XH = X @ (H / root) / root
     values, U = np.linalg.eigh(H.T @ XH)
     values = np.maximum(values, np.finfo(float).eps * values[-1])
     return normalize_rows(XH @ (U / np.sqrt(values)), rng)

@@ -9,14 +9,14 @@ from ...operators.base import Array
 
 
 def cholesky(A: Array) -> Array | None:
-    """Lower Cholesky factor of A in the lower triangle (the upper one is rubbish), or None if A is not definite."""
-    factor, info = dpotrf(A, lower=1, clean=0, overwrite_a=0)
+    """Lower Cholesky factor of A, or None if A is not definite."""
+    factor, info = dpotrf(A, lower=1, clean=1, overwrite_a=0)
     return factor if info == 0 else None
 
 
 def inverse_from_cholesky(factor: Array) -> Array:
     """The full symmetric inverse from :func:`cholesky`."""
-    inverse, _ = dpotri(factor, lower=1)
-    inverse = np.tril(inverse)
-    inverse += np.tril(inverse, -1).T
+    half, _ = dpotri(factor, lower=1)  # zero above its diagonal, as the factor is
+    inverse = half + half.T
+    np.fill_diagonal(inverse, half.diagonal())
     return inverse

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._arrays import absolute_total, row_dots
 from ...operators.base import Array
-from ..problem import Iterate, Problem, normalize_rows
+from ..problem import Iterate, Problem
+from ..steps import retract
 
 _ARMIJO = 1e-4
 _BACKTRACK = 0.3
@@ -17,21 +17,16 @@ _ROUNDING = 1e-14
 _PROGRESS = 0.8
 
 
-def project(Z: Array, H: Array) -> Array:
-    """Project the rows of Z onto the tangent spaces of the spheres at H."""
-    return Z - row_dots(Z, H)[:, None] * H
-
-
 def line_search(
     problem: Problem, iterate: Iterate, D: Array, slope: float, rng: np.random.Generator
 ) -> tuple[float, Iterate] | None:
     """Backtrack along the retraction of H + tD until the objective rises by a part of ``slope`` t; None if it cannot."""
     step = 1.0
-    allowance = _ROUNDING * absolute_total(iterate.slack)
+    allowance = _ROUNDING * iterate.rows.absolute
     for _ in range(_MAX_BACKTRACKS):
         if not step * slope > allowance:
             return None
-        new = problem.evaluate(normalize_rows(iterate.H + (D if step == 1 else step * D), rng))
+        new = problem.evaluate(retract(iterate.H, D, step, rng))
         if new.gain >= iterate.gain + _ARMIJO * step * slope - allowance:
             return step, new
         step *= _BACKTRACK
@@ -40,5 +35,5 @@ def line_search(
 
 def polish_step(problem: Problem, iterate: Iterate, D: Array, rng: np.random.Generator) -> Iterate | None:
     """A full step where the objective is flat to rounding: only the gradient still tells better from worse."""
-    new = problem.evaluate(normalize_rows(iterate.H + D, rng))
+    new = problem.evaluate(retract(iterate.H, D, 1.0, rng))
     return new if new.stationarity < _PROGRESS * iterate.stationarity else None

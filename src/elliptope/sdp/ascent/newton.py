@@ -9,7 +9,8 @@ import numpy as np
 from ..._arrays import inner, namespace
 from ...operators.base import Array
 from ..problem import Iterate, Problem
-from .line_search import line_search, polish_step, project
+from ..steps import project
+from .line_search import line_search, polish_step
 
 _MAX_CG = 500
 # In its basin the method takes a handful of steps; more mean that it is not there.

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..._arrays import absolute_total
 from ...operators.base import Array
-from ..problem import Iterate, Problem, normalize_rows
+from ..problem import Iterate, Problem
+from ..steps import normalize_rows
 
 # Decreases below this part of Σ|y| are rounding.
 _ROUNDING = 1e-12

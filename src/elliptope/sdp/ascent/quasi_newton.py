@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..._arrays import Array, as_numpy, inner, like, matrix, namespace, row_dots, vector
+from ..._arrays import Array, as_numpy, inner, like, matrix, namespace, vector
 from ..problem import Iterate, Problem
-from .line_search import line_search, project
+from ..steps import are_fortran, compiled, project
+from .line_search import line_search
 
 # More pairs cost time at every step and save a few products: worth it where a product is the larger cost, and where many
 # steps have not sufficed: the memory is doubled when it has been filled so many times, up to so many pairs, or numbers.
@@ -19,6 +20,8 @@ _LARGE = 2000
 _FILLED = 4
 _LARGEST_MEMORY = 64
 _MOST_NUMBERS = 2**25
+# Entries of a factor up to which the extension, which has one thread, is faster.
+_COMPILED = 50_000
 # A curvature pair is kept only if its vectors are not almost orthogonal.
 _CURVATURE = 1e-8
 
@@ -30,14 +33,12 @@ def quasi_newton(problem: Problem, iterate: Iterate, rng: np.random.Generator) -
     that rows that are held weakly, such as outliers, move as readily as the others. Works for any symmetric J; ends when no
     step increases the objective beyond rounding.
     """
-    pairs = _Pairs(iterate.H, _LARGE_MEMORY if problem.n >= _LARGE else _MEMORY)
+    pairs = memory_for(iterate, _LARGE_MEMORY if problem.n >= _LARGE else _MEMORY)
     while True:
-        D = _direction(iterate, pairs)
-        slope = -2 * inner(iterate.residual, D)
-        if not slope > 0:  # the memory has gone stale
+        D, slope = pairs.direction(iterate)
+        if not slope > 0 and pairs.count:  # the memory has gone stale
             pairs.clear()
-            D = _direction(iterate, pairs)
-            slope = -2 * inner(iterate.residual, D)
+            D, slope = pairs.direction(iterate)
         found = line_search(problem, iterate, D, slope, rng)
         if found is None:
             if not pairs.count:
@@ -45,13 +46,12 @@ def quasi_newton(problem: Problem, iterate: Iterate, rng: np.random.Generator) -
             pairs.clear()
             continue
         step, new = found
-        moved = D if step == 1 else step * D
-        pairs.append(vector(moved), vector(new.residual - project(iterate.residual, new.H)))
+        pairs.append(step, D, iterate, new)
         iterate = new
         yield iterate
 
 
-class _Pairs:
+class Pairs:
     r"""The last steps s and changes of the gradient y, as rows of two matrices whose rows are used in turn.
 
     ``inverse`` is that of the matrix R with :math:`R_{ij} = s_i \cdot y_j` where pair i is not the younger one, and zero
@@ -64,33 +64,23 @@ class _Pairs:
         self.size, self.limit = size, max(size, min(_LARGEST_MEMORY, _MOST_NUMBERS // (2 * length)))
         self.steps = namespace(H).zeros((size, length), dtype=H.dtype, device=H.device)
         self.changes = namespace(H).zeros_like(self.steps)
-        self.inverses, self.curvatures = np.zeros((size, size)), np.zeros(size)
+        self.inverse, self.curvatures = np.zeros((size, size)), np.zeros(size)
         self.clear()
 
     def clear(self) -> None:
         self.count = 0  # of pairs kept since then, those that have been replaced included
-        self.used = self.last = 0
+        self.used, self.last = 0, -1
 
-    def append(self, step: Array, change: Array) -> None:
-        """Keep a pair, in the place of the oldest, if its curvature is positive."""
-        curvature = float(step @ change)
-        if not curvature > _CURVATURE * math.sqrt(float(step @ step) * float(change @ change)):
-            return
-        slot = self.last + 1 if self.count else 0
+    def append(self, step: float, D: Array, old: Iterate, new: Iterate) -> None:
+        """Keep the pair of a step from ``old`` to ``new``, in the place of the oldest, if its curvature is positive."""
+        slot = self.last + 1
         if slot == self.size:
             if self.count >= _FILLED * self.size and self.size < self.limit:
                 self._grow()
             else:
                 slot = 0
-        self.last, self.count, self.used = slot, self.count + 1, max(self.used, slot + 1)
-        self.steps[slot, :], self.changes[slot, :] = step, change
-        self.curvatures[slot] = curvature
-        used = self.used
-        self.S, self.Y, self.diagonal = self.steps[:used, :], self.changes[:used, :], self.curvatures[:used]
-        self.inverse = inverse = self.inverses[:used, :used]
-        inverse[slot], inverse[:, slot] = 0.0, 0.0
-        inverse[:, slot] = inverse @ as_numpy(self.S @ change) / -curvature
-        inverse[slot, slot] = 1 / curvature
+        if self._write(slot, max(self.used, slot + 1), step, D, old, new):
+            self.last, self.count, self.used = slot, self.count + 1, max(self.used, slot + 1)
 
     def _grow(self) -> None:
         """Room for twice the pairs; those kept are in the order of their age, so that new ones follow them."""
@@ -98,29 +88,62 @@ class _Pairs:
         xp = namespace(self.steps)
         room = xp.zeros((more, self.steps.shape[1]), dtype=self.steps.dtype, device=self.steps.device)
         self.steps, self.changes = xp.concat([self.steps, room]), xp.concat([self.changes, room])
-        self.inverses, self.curvatures = np.pad(self.inverses, (0, more)), np.pad(self.curvatures, (0, more))
+        self.inverse, self.curvatures = np.pad(self.inverse, (0, more)), np.pad(self.curvatures, (0, more))
         self.size += more
 
-    def apply(self, iterate: Iterate) -> Array:
-        r"""The inverse Hessian times LH, as a vector.
+    def _write(self, slot: int, used: int, step: float, D: Array, old: Iterate, new: Iterate) -> bool:
+        """The pair in its place, of ``used``, and the bordered inverse; False, and nothing written, without curvature."""
+        s, y = vector(D if step == 1 else step * D), vector(new.residual - project(old.residual, new.H))
+        curvature = float(s @ y)
+        if not curvature > _CURVATURE * math.sqrt(float(s @ s) * float(y @ y)):
+            return False
+        self.steps[slot, :], self.changes[slot, :], self.curvatures[slot] = s, y, curvature
+        inverse = self.inverse[:used, :used]
+        inverse[slot], inverse[:, slot] = 0.0, 0.0
+        inverse[:, slot] = inverse @ as_numpy(self.steps[:used, :] @ y) / -curvature
+        inverse[slot, slot] = 1 / curvature
+        return True
 
-        The two loops of Nocedal are :math:`R u = S q,\; z = \gamma M^{-1}(q - Y^\top u),\;
+    def direction(self, iterate: Iterate) -> tuple[Array, float]:
+        r"""Minus the inverse Hessian times LH, projected to the tangent spaces, and the slope of the objective along it."""
+        z = self._apply(iterate) if self.count else iterate.displacement
+        D = -project(z, iterate.H)
+        return D, -2 * inner(iterate.residual, D)
+
+    def _apply(self, iterate: Iterate) -> Array:
+        r"""The two loops of Nocedal are :math:`R u = S q,\; z = \gamma M^{-1}(q - Y^\top u),\;
         R^\top w = \operatorname{diag}(R)\, u - Y z`, and the result is :math:`z + S^\top w`.
         """
-        q, shape = vector(iterate.residual), iterate.residual.shape
-        u = self.inverse @ as_numpy(self.S @ q)
-        q = q - like(q, u) @ self.Y
+        q, shape, used = vector(iterate.residual), iterate.residual.shape, self.used
+        S, Y = self.steps[:used, :], self.changes[:used, :]
+        inverse, diagonal = self.inverse[:used, :used], self.curvatures[:used]
+        u = inverse @ as_numpy(S @ q)
+        q = q - like(q, u) @ Y
         change = matrix(self.changes[self.last, :], shape)
         z = vector(iterate.metric.solve(matrix(q, shape)))
-        z *= float(self.diagonal[self.last]) / inner(change, iterate.metric.solve(change))
-        w = (self.diagonal * u - as_numpy(self.Y @ z)) @ self.inverse
-        z += like(q, w) @ self.S
-        return z
+        z *= float(diagonal[self.last]) / inner(change, iterate.metric.solve(change))
+        w = (diagonal * u - as_numpy(Y @ z)) @ inverse
+        z += like(q, w) @ S
+        return matrix(z, shape)
 
 
-def _direction(iterate: Iterate, pairs: _Pairs) -> Array:
-    """The quasi-Newton step from the descent residual LH, projected to the tangent spaces."""
-    Z, H = iterate.displacement, iterate.H
-    if pairs.count:
-        Z = matrix(pairs.apply(iterate), H.shape)
-    return row_dots(Z, H)[:, None] * H - Z
+class CompiledPairs(Pairs):
+    """The same, by the extension: for factors that are not so large that several threads would help."""
+
+    def _write(self, slot: int, used: int, step: float, D: Array, old: Iterate, new: Iterate) -> bool:
+        memory = self.steps, self.changes, self.inverse, self.curvatures
+        return compiled.remember(*memory, D, old.residual, new.residual, new.H, slot, used, step, _CURVATURE)
+
+    def direction(self, iterate: Iterate) -> tuple[Array, float]:
+        if not self.count:
+            return super().direction(iterate)
+        D, rows = np.empty(iterate.H.shape, order="F"), iterate.rows
+        memory = self.steps, self.changes, self.inverse, self.curvatures
+        slope = compiled.direction(*memory, rows.residual, rows.inverse, iterate.H, D, self.used, self.last)
+        return D, slope
+
+
+def memory_for(iterate: Iterate, size: int) -> Pairs:
+    H, P = iterate.H, iterate.P
+    small = H.shape[0] * H.shape[1] <= _COMPILED and iterate.coupling is None
+    return CompiledPairs(H, size) if small and compiled is not None and are_fortran(H, P) else Pairs(H, size)

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..._arrays import hstack, like
 from ...operators.base import Array
-from ..problem import Iterate, Problem, drop_columns, drop_light_columns, normalize_rows
+from ..problem import Iterate, Problem, drop_columns, drop_light_columns
+from ..steps import normalize_rows
 from .dense_newton import dense_newton
 from .interior_point import interior_point
 from .newton import newton
@@ -129,11 +130,11 @@ def _compress(problem: Problem, iterate: Iterate, rng: np.random.Generator) -> I
     """
     H, r = iterate.H, iterate.H.shape[1]
     light = drop_light_columns(H, iterate.pull, _LIGHT, rng)
-    strict = drop_columns(H, _COMPRESSION * iterate.stationarity, rng)
-    if light.shape[1] < strict.shape[1]:
+    if light.shape[1] < r:
         lighter = problem.evaluate(light)
         if lighter.gain >= iterate.gain * (1 - iterate.defect**2) and lighter.defect < _NEWTON_BASIN:
             return lighter
+    strict = drop_columns(H, _COMPRESSION * iterate.stationarity, rng)
     return problem.evaluate(strict) if strict.shape[1] < r else iterate
 
 

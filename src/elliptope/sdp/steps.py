@@ -1,0 +1,80 @@
+"""What every step of an ascent computes of its rows: by one call to C where the extension was built, else by several.
+
+The extension (``_steps.c``) is for NumPy. It changes how long a small problem takes, and nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import Array, absolute_total, all_nonzero, columnwise, like, namespace, row_dots, row_norms, total
+
+compiled: Any
+try:
+    from . import _steps as compiled
+except ImportError:  # no compiler where the package was built
+    compiled = None
+
+# The smallest positive number of full precision.
+TINY = float(np.finfo(float).tiny)
+
+
+class Rows(NamedTuple):
+    r"""Of H and the product :math:`P = J_0 H`:
+
+    .. math:: \text{slack}_i = h_i \cdot p_i, \qquad \text{residual}_i = \text{slack}_i h_i - p_i, \qquad
+              \text{inverse}_i = 1/\lVert p_i\rVert,
+
+    and the sums of slack, of its absolute values, and of :math:`\text{inverse}_i \lVert\text{residual}_i\rVert^2`.
+    """
+
+    slack: Array
+    residual: Array
+    inverse: Array
+    total: float
+    absolute: float
+    square: float
+
+
+def measure(H: Array, P: Array) -> Rows:
+    if compiled is not None and are_fortran(H, P):
+        slack, residual, inverse = np.empty(H.shape[0]), np.empty(H.shape, order="F"), np.empty(H.shape[0])
+        return Rows(slack, residual, inverse, *compiled.measure(H, P, slack, residual, inverse))
+    slack, inverse = row_dots(H, P), 1 / (row_norms(P) + TINY)
+    residual = slack[:, None] * H - P
+    return Rows(slack, residual, inverse, total(slack), absolute_total(slack), total(inverse * row_dots(residual, residual)))
+
+
+def retract(H: Array, D: Array, step: float, rng: np.random.Generator) -> Array:
+    """H + step D with rows normalised."""
+    if compiled is not None and are_fortran(H, D):
+        V = np.empty(H.shape, order="F")
+        if compiled.move(H, D, V, step) > 0:
+            return V
+    return normalize_rows(H + (D if step == 1 else step * D), rng)
+
+
+def project(Z: Array, H: Array) -> Array:
+    """Project the rows of Z onto the tangent spaces of the spheres at H."""
+    if compiled is not None and are_fortran(Z, H):
+        V = np.empty(H.shape, order="F")
+        compiled.project(Z, H, V)
+        return V
+    return Z - row_dots(Z, H)[:, None] * H
+
+
+def normalize_rows(V: Array, rng: np.random.Generator) -> Array:
+    """Rows of unit length; a zero row has no direction and is drawn at random, as in the paper."""
+    norms = row_norms(V)
+    if not all_nonzero(norms):
+        dead = norms == 0
+        V = namespace(V).where(dead[:, None], like(V, rng.standard_normal(V.shape)), V)
+        norms = row_norms(V)
+    return columnwise(V / norms[:, None])
+
+
+def are_fortran(U: Array, V: Array) -> bool:
+    """Whether both are arrays that the extension takes."""
+    return isinstance(U, np.ndarray) and isinstance(V, np.ndarray) and U.flags.f_contiguous and V.flags.f_contiguous
