@@ -16,7 +16,7 @@ from elliptope.sdp.steps import normalize_rows
 
 Array = np.ndarray
 
-# Columns of the start, the library's default.
+# Columns of the peers' start: twice the largest optimal rank that was seen.
 RANK = 8
 # Eigenvalues of X, relative to the largest, below which a factor of X may drop them.
 _TRUNCATIONS = (0.0, 1e-6, 1e-3)
@@ -29,13 +29,13 @@ class Instance:
     that do not remove it), divided by its mean absolute row sum, so that one ladder of tolerances serves all cases.
     """
 
-    def __init__(self, J: Array, tol: float, seed: int) -> None:
+    def __init__(self, J: Array, tol: float, seed: int, rank: int = RANK) -> None:
         self.J, self.tol, self.seed = J, tol, seed
         self.n = len(J)
         self.A = J - np.diag(J.diagonal())
         self.scale = float(np.abs(self.A).sum(axis=1).mean())
         self.A /= self.scale
-        self.start = random_start(self.n, min(RANK, self.n), np.random.default_rng(seed))
+        self.start = random_start(self.n, min(rank, self.n), np.random.default_rng(seed))
         self._problem = Problem(as_operator(J))
 
     def certify(self, H: Array, effort: str = "estimate") -> Certificate:

@@ -7,9 +7,11 @@ are then timed. Our own time includes the proof; the peers' does not.
 
 from __future__ import annotations
 
+import signal
 import tracemalloc
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -21,13 +23,16 @@ from peers import Peer
 from elliptope.sdp import solve
 
 OURS = "elliptope"
+# Algorithm 1 as the library runs it: it finds out by itself when to stop, and proves it, as ours does.
+POWER = "method='power'"
 # The ladder of gradient norms, of a cost whose mean absolute row sum is 1.
 _LADDER_TOP = 0.1
 _LADDER_STEP = 10**-0.25
 # Runs are repeated until they have taken this long together: a single millisecond is hard to time.
 _LEAST_SECONDS = 0.1
-# Runs longer than this are not repeated once more to measure their memory.
-_MEMORY_SECONDS = 5.0
+# Runs longer than this are not repeated, neither to be timed once more nor to measure their memory.
+_LONG = 10.0
+_ITERATIONS = 10**8
 
 
 @dataclass(frozen=True)
@@ -55,31 +60,42 @@ class Result:
 
 @dataclass(frozen=True)
 class Rules:
-    """Repetitions, limits, and the case's name."""
+    """Repetitions, limits, and the case's name; ``patience`` is the limit of Algorithm 1, in seconds."""
 
     case: str
     repeats: int
     limit: float
     memory_gb: float
+    patience: float
 
 
 def ours(instance: Instance, rules: Rules) -> Result:
     """The library's solver with its defaults, proof included."""
+    return _library(OURS, instance, rules)
 
+
+def power(instance: Instance, rules: Rules) -> Result:
+    """Algorithm 1 in the library, from the start of the peers, proof included."""
+    options = {"method": "power", "start": instance.start, "max_iter": _ITERATIONS}
+    return _library(POWER, instance, replace(rules, limit=rules.patience), **options)
+
+
+def _library(name: str, instance: Instance, rules: Rules, **options: Any) -> Result:
     def run() -> Any:
-        return solve(instance.J, tol=instance.tol, rng=instance.seed)
+        with _interrupted_after(rules.limit):
+            return solve(instance.J, tol=instance.tol, rng=instance.seed, **options)
 
     before = perf_counter()
     solution = run()
     first = perf_counter() - before
     peak = _peak_mb(run, first)
-    seconds = _best(lambda: _timed(run), rules)
+    seconds = first if first > _LONG else _best(lambda: _timed(run), rules)
     certificate = solution.certificate
     proof = _best(lambda: _timed(lambda: instance.certify(solution.factor, "attempt")), rules)
     return Result(
         case=rules.case,
         n=instance.n,
-        solver=OURS,
+        solver=name,
         solved=instance.accepts(certificate),
         status=solution.status,
         seconds=seconds,
@@ -110,6 +126,7 @@ def factor_peer(name: str, peer: Peer, instance: Instance, rules: Rules) -> Resu
     solved = instance.accepts(certificate)
     if solved and stop is not None:
         status = "solved"
+    if solved and stop is not None and seconds <= _LONG:
 
         def run() -> tuple[Array, int]:
             product = Product(matrix, Clock(20 * rules.limit))
@@ -201,6 +218,18 @@ class _Search:
             self._rung *= _LADDER_STEP
 
 
+@contextmanager
+def _interrupted_after(seconds: float) -> Iterator[None]:
+    """Ctrl-C by the clock: a solve keeps what it has, and says that it was interrupted."""
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def _timed(run: Callable[[], Any]) -> float:
     before = perf_counter()
     run()
@@ -217,7 +246,7 @@ def _best(timed_run: Callable[[], float], rules: Rules, done: int = 0) -> float:
 
 def _peak_mb(run: Callable[[], Any], seconds: float) -> float:
     """Peak of what one run allocates through NumPy and Python, in MB."""
-    if seconds > _MEMORY_SECONDS:
+    if seconds > _LONG:
         return float("nan")
     tracemalloc.start()
     try:

@@ -10,13 +10,16 @@ from typing import Any
 
 import machine
 import numpy as np
-from race import OURS, Result
+from race import OURS, POWER, Result
 
 ALGORITHM_1 = "Algorithm 1"
+# Those that are compared by themselves, and not as peers.
+_APART = (OURS, POWER, ALGORITHM_1)
 
 RULES = """\
 Every solver gets the same cost matrix; peers get it without its diagonal and scaled to a mean absolute row sum of 1, which
-helps them (Algorithm 1 needs it psd, with its diagonal). The factor methods start from the same random H of rank 8.
+helps them (Algorithm 1 needs it psd, with its diagonal). The peers that move a factor start from the same random H, of rank {rank}; ours starts from its default,
+which is 4.
 
 - **Solved** means a factor for which the library *proves* (grade `proved`: Cholesky with its rounding bounded) a relative
   gap of at most {tol:g}, relative to the gain, which is the objective less Tr J.
@@ -25,8 +28,11 @@ helps them (Algorithm 1 needs it psd, with its diagonal). The factor methods sta
 - A peer's time is that of the *cheapest* of its own tolerances that certifies. A search certifies its iterates whenever
   their gradient norm has fallen by a quarter of a decade; runs that stop at the first accepted one are timed. Conic solvers
   run once per decade of their tolerance and are charged only the time that they report themselves.
-- Limit {limit:g} s per run and {memory:g} GB; best of {repeats} runs after a warm-up (more when a run is short); {threads}
-  thread(s); float64; seed {seed}. SCS, Clarabel and CSDP only for n ≤ 200; their X is factorised by eigendecomposition.
+- **Algorithm 1** runs twice: as a bare loop in NumPy that is told when to stop, as the peers are; and as the library's
+  `method="power"`, which finds that out by itself and includes its proof, as ours does.
+- Limit {limit:g} s per run ({patience:g} s for Algorithm 1) and {memory:g} GB; best of {repeats} runs after a warm-up (more
+  when a run is short; those of more than 10 s are not repeated); {threads} thread(s); float64; seed {seed}. SCS, Clarabel and
+  CSDP only for n ≤ 200; their X is factorised by eigendecomposition.
 - Products are block products with J. Peak memory is what one run allocates through Python and NumPy; for conic solvers, the
   whole process."""
 
@@ -41,6 +47,8 @@ class Settings:
     seed: int
     threads: int
     memory: float
+    patience: float
+    rank: int
 
 
 @dataclass(frozen=True)
@@ -76,7 +84,7 @@ def save(folder: Path, results: list[Result], references: list[Reference], setti
 def summary(results: list[Result], settings: Settings) -> str:
     """Ratios to the best peer and to Algorithm 1, and how many cases each solved."""
     ours = {r.case: r for r in results if r.solver == OURS}
-    peers = [r for r in results if r.solver not in (OURS, ALGORITHM_1)]
+    peers = [r for r in results if r.solver not in _APART]
     lines = []
     if ours and peers:
         best = best_peers(results)
@@ -89,10 +97,11 @@ def summary(results: list[Result], settings: Settings) -> str:
             at_limit = known | {case: settings.limit / ours[case].seconds for case in unsolved}
             lines.append(f"- no peer solved {len(unsolved)} case(s): {', '.join(unsolved)}")
             lines += _ratio_lines("the first ratio, counting those at the limit (a lower bound)", at_limit)
-    power = {r.case: r for r in results if r.solver == ALGORITHM_1 and r.solved and r.case in ours}
-    if power:
-        ratios = {case: r.seconds / ours[case].seconds for case, r in power.items()}
-        lines += _ratio_lines("time of Algorithm 1 / ours, on the cases that it solves", ratios)
+    for solver, what in ((POWER, "with its proof"), (ALGORITHM_1, "told when to stop, without a proof")):
+        solved = [r for r in results if r.solver == solver and r.solved and r.case in ours]
+        if solved:
+            ratios = {r.case: r.seconds / ours[r.case].seconds for r in solved}
+            lines += _ratio_lines(f"time of Algorithm 1 ({what}) / ours, on the cases that it solves", ratios)
     for solver in dict.fromkeys(r.solver for r in results):
         runs = [r for r in results if r.solver == solver]
         lines.append(f"- {solver}: solved {sum(r.solved for r in runs)} of {len(runs)}")
@@ -103,7 +112,7 @@ def best_peers(results: list[Result]) -> dict[str, Result]:
     """The fastest peer of every case that a peer solved; Algorithm 1 is accounted for by itself."""
     best: dict[str, Result] = {}
     for r in results:
-        if r.solved and r.solver not in (OURS, ALGORITHM_1) and (r.case not in best or r.seconds < best[r.case].seconds):
+        if r.solved and r.solver not in _APART and (r.case not in best or r.seconds < best[r.case].seconds):
             best[r.case] = r
     return best
 
@@ -218,8 +227,8 @@ def _profile(folder: Path, results: list[Result]) -> None:
     if not fastest:
         return
     # Okabe and Ito's colours (grey for their yellow), told apart by the colour-blind; line styles do so in print.
-    colours = ["#000000", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#0072B2", "#CC79A7", "#777777"]
-    styles = ["-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (7, 2))]
+    colours = ["#000000", "#777777", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#0072B2", "#CC79A7", "#999933"]
+    styles = ["-", (0, (7, 2)), "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (9, 1))]
     solvers = list(dict.fromkeys(r.solver for r in results))
     right = 2 * max(r.seconds / fastest[r.case] for r in results if r.solved)
     figure, axes = plt.subplots(figsize=(9, 5), layout="constrained")
@@ -229,7 +238,7 @@ def _profile(folder: Path, results: list[Result]) -> None:
         x = np.concatenate([[1.0], ratios, [right]])
         y = np.concatenate([[0.0], np.arange(1, len(ratios) + 1), [len(ratios)]]) / len(runs)
         label = f"{solver} ({len(ratios)} of {len(runs)} solved)"
-        axes.step(x, y, where="post", color=colours[k % 8], linestyle=styles[k % 8], linewidth=2, label=label)
+        axes.step(x, y, where="post", color=colours[k % 9], linestyle=styles[k % 9], linewidth=2, label=label)
     axes.set(
         xscale="log",
         xlim=(1, right),

@@ -10,6 +10,7 @@ Writes ``solvers.md``, ``solvers.csv``, ``solvers_reference.csv`` and a performa
 from __future__ import annotations
 
 import argparse
+from dataclasses import fields, replace
 from pathlib import Path
 
 import conic
@@ -18,12 +19,12 @@ import numpy as np
 import race
 import report
 from cases import Case, cost_matrix, select
-from instance import Instance
+from instance import RANK, Instance
 from peers import PEERS
 
 from elliptope.sdp import solve
 
-SOLVERS = [race.OURS, *PEERS, *conic.CONIC]
+SOLVERS = [race.OURS, race.POWER, *PEERS, *conic.CONIC]
 TOL = 1e-6
 # Clarabel's memory grows as n⁴ and its time as n⁶: a case is compared with it on this many of its rows.
 REFERENCE_ROWS = 60
@@ -35,14 +36,15 @@ def main(argv: list[str] | None = None) -> None:
     options = parse(argv)
     machine.limit_threads(options.threads)
     options.output.mkdir(parents=True, exist_ok=True)
-    settings = report.Settings(TOL, options.repeats, options.limit, options.seed, options.threads, options.memory)
+    names = (field.name for field in fields(report.Settings) if field.name != "tol")
+    settings = report.Settings(TOL, **{name: getattr(options, name) for name in names})
     results: list[race.Result] = []
     references: list[report.Reference] = []
     for number, case in enumerate(options.cases, 1):
         X = case.data()
-        instance = Instance(cost_matrix(X, case.sigma), TOL, options.seed)
+        instance = Instance(cost_matrix(X, case.sigma), TOL, options.seed, options.rank)
         print(f"[{number}/{len(options.cases)}] {case.name}, n = {instance.n}", flush=True)
-        rules = race.Rules(case.name, options.repeats, options.limit, options.memory)
+        rules = race.Rules(case.name, options.repeats, options.limit, options.memory, options.patience)
         for solver in options.solvers:
             result = run(solver, instance, rules)
             if result is not None:
@@ -59,8 +61,11 @@ def run(solver: str, instance: Instance, rules: race.Rules) -> race.Result | Non
     """One solver on one case; None where it does not apply."""
     if solver == race.OURS:
         return race.ours(instance, rules)
+    if solver == race.POWER:
+        return race.power(instance, rules)
     if solver in PEERS:
-        return race.factor_peer(solver, PEERS[solver], instance, rules)
+        patience = rules.patience if solver == report.ALGORITHM_1 else rules.limit
+        return race.factor_peer(solver, PEERS[solver], instance, replace(rules, limit=patience))
     return race.conic_peer(solver, instance, rules) if instance.n <= conic.MAX_N else None
 
 
@@ -88,13 +93,16 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--solvers", nargs="+", default=SOLVERS, choices=SOLVERS, help="default: all that are installed")
     parser.add_argument("--repeats", type=int, default=3, help="best of that many timed runs, after a warm-up")
     parser.add_argument("--limit", type=float, default=30.0, help="seconds that one run of a peer may take")
+    parser.add_argument("--patience", type=float, default=300.0, help="seconds that one run of Algorithm 1 may take")
     parser.add_argument("--memory", type=float, default=8.0, help="GB that a conic solver may take")
     parser.add_argument("--seed", type=int, default=0, help="of the common start")
+    parser.add_argument("--rank", type=int, default=RANK, help="columns of the common start")
     parser.add_argument("--threads", type=int, default=1, help="of BLAS and of the conic solvers")
     parser.add_argument("--reference-rows", type=int, default=REFERENCE_ROWS, help="for Clarabel; 0: no comparison")
     parser.add_argument("--output", type=Path, required=True, help="folder for the tables and the plot")
     options = parser.parse_args(argv)
-    for name, least in (("repeats", 1), ("threads", 1), ("limit", 1e-3), ("memory", 0.5), ("reference_rows", 0)):
+    least_values = {"repeats": 1, "threads": 1, "rank": 1, "limit": 1e-3, "patience": 1e-3, "memory": 0.5, "reference_rows": 0}
+    for name, least in least_values.items():
         if getattr(options, name) < least:
             parser.error(f"--{name.replace('_', '-')} must be at least {least}, got {getattr(options, name)}")
     try:
