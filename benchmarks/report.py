@@ -18,8 +18,8 @@ _APART = (OURS, POWER, ALGORITHM_1)
 
 RULES = """\
 Every solver gets the same cost matrix; peers get it without its diagonal and scaled to a mean absolute row sum of 1, which
-helps them (Algorithm 1 needs it psd, with its diagonal). The peers that move a factor start from the same random H, of rank {rank}; ours starts from its default,
-which is 4.
+helps them (Algorithm 1 needs it psd, with its diagonal). Those that move a factor start from the same random H, of rank
+{rank}; ours starts from its default, which is 4.
 
 - **Solved** means a factor for which the library *proves* (grade `proved`: Cholesky with its rounding bounded) a relative
   gap of at most {tol:g}, relative to the gain, which is the objective less Tr J.
@@ -31,8 +31,8 @@ which is 4.
 - **Algorithm 1** runs twice: as a bare loop in NumPy that is told when to stop, as the peers are; and as the library's
   `method="power"`, which finds that out by itself and includes its proof, as ours does.
 - Limit {limit:g} s per run ({patience:g} s for Algorithm 1) and {memory:g} GB; best of {repeats} runs after a warm-up (more
-  when a run is short; those of more than 10 s are not repeated); {threads} thread(s); float64; seed {seed}. SCS, Clarabel and
-  CSDP only for n ≤ 200; their X is factorised by eigendecomposition.
+  when a run is short; those of more than 10 s are not repeated); {threads} thread(s); float64; seed {seed}. SCS, Clarabel
+  and CSDP only for n ≤ 200; their X is factorised by eigendecomposition.
 - Products are block products with J. Peak memory is what one run allocates through Python and NumPy; for conic solvers, the
   whole process."""
 

@@ -101,8 +101,8 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--reference-rows", type=int, default=REFERENCE_ROWS, help="for Clarabel; 0: no comparison")
     parser.add_argument("--output", type=Path, required=True, help="folder for the tables and the plot")
     options = parser.parse_args(argv)
-    least_values = {"repeats": 1, "threads": 1, "rank": 1, "limit": 1e-3, "patience": 1e-3, "memory": 0.5, "reference_rows": 0}
-    for name, least in least_values.items():
+    limits = {"repeats": 1, "threads": 1, "rank": 1, "limit": 1e-3, "patience": 1e-3, "memory": 0.5, "reference_rows": 0}
+    for name, least in limits.items():
         if getattr(options, name) < least:
             parser.error(f"--{name.replace('_', '-')} must be at least {least}, got {getattr(options, name)}")
     try:
