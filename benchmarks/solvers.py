@@ -1,6 +1,7 @@
 """Solvers side by side: the same matrices, the same certified gap, one run.
 
     python benchmarks/solvers.py --output benchmarks/results
+    python benchmarks/solvers.py --cases held-out --output benchmarks/results/held_out
     python benchmarks/solvers.py --cases wine:3 moons --solvers elliptope L-BFGS-B --repeats 1 --output results
 
 Writes ``solvers.md``, ``solvers.csv``, ``solvers_reference.csv`` and a performance profile (``solvers.png``,
