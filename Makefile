@@ -54,8 +54,9 @@ clean:
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
 
 # One stamp per extra, so that a second run installs nothing until pyproject.toml or the extension changes.
-$(VENV)/.installed-%: pyproject.toml src/elliptope/sdp/_steps.c $(VENV)/.created
+$(VENV)/.installed-%: pyproject.toml setup.py src/elliptope/sdp/_steps.c $(VENV)/.created
 	@echo "Installing elliptope[$*] into $(VENV)"
+	@rm -f src/elliptope/sdp/_steps.*so  # an old one must not outlive a build that fails
 	$(PY) -m pip install --quiet --editable ".[$*]"
 	@touch $@
 

@@ -101,11 +101,11 @@ def select(names: list[str] | None) -> list[Case]:
     """Cases by data set (``wine``) or one by one (``wine:0.7``); all of them by default, or those ``held-out``."""
     if not names:
         return ALL_CASES
-    if names == ["held-out"]:
-        return HELD_OUT_CASES
     chosen = []
     for name in names:
         found = [case for case in ALL_CASES + HELD_OUT_CASES if name in (case.dataset, case.name)]
+        if name == "held-out":
+            found = HELD_OUT_CASES
         if not found:
             known = ", ".join(["held-out", *DATASETS, *HELD_OUT, *(case.name for case in ALL_CASES)])
             raise ValueError(f"--cases takes any of {known}; got {name!r}.")

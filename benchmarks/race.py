@@ -31,7 +31,7 @@ _LADDER_STEP = 10**-0.25
 # Runs are repeated until they have taken this long together: a single millisecond is hard to time.
 _LEAST_SECONDS = 0.1
 # Runs longer than this are not repeated, neither to be timed once more nor to measure their memory.
-_LONG = 10.0
+LONG = 10.0
 _ITERATIONS = 10**8
 
 
@@ -89,7 +89,7 @@ def _library(name: str, instance: Instance, rules: Rules, **options: Any) -> Res
     solution = run()
     first = perf_counter() - before
     peak = _peak_mb(run, first)
-    seconds = first if first > _LONG else _best(lambda: _timed(run), rules)
+    seconds = first if first > LONG else _best(lambda: _timed(run), rules)
     certificate = solution.certificate
     proof = _best(lambda: _timed(lambda: instance.certify(solution.factor, "attempt")), rules)
     return Result(
@@ -126,7 +126,7 @@ def factor_peer(name: str, peer: Peer, instance: Instance, rules: Rules) -> Resu
     solved = instance.accepts(certificate)
     if solved and stop is not None:
         status = "solved"
-    if solved and stop is not None and seconds <= _LONG:
+    if status == "solved" and seconds <= LONG:
 
         def run() -> tuple[Array, int]:
             product = Product(matrix, Clock(20 * rules.limit))
@@ -246,7 +246,7 @@ def _best(timed_run: Callable[[], float], rules: Rules, done: int = 0) -> float:
 
 def _peak_mb(run: Callable[[], Any], seconds: float) -> float:
     """Peak of what one run allocates through NumPy and Python, in MB."""
-    if seconds > _LONG:
+    if seconds > LONG:
         return float("nan")
     tracemalloc.start()
     try:

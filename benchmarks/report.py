@@ -10,7 +10,7 @@ from typing import Any
 
 import machine
 import numpy as np
-from race import OURS, POWER, Result
+from race import LONG, OURS, POWER, Result
 
 ALGORITHM_1 = "Algorithm 1"
 # Those that are compared by themselves, and not as peers.
@@ -31,10 +31,10 @@ helps them (Algorithm 1 needs it psd, with its diagonal). Those that move a fact
 - **Algorithm 1** runs twice: as a bare loop in NumPy that is told when to stop, as the peers are; and as the library's
   `method="power"`, which finds that out by itself and includes its proof, as ours does.
 - Limit {limit:g} s per run ({patience:g} s for Algorithm 1) and {memory:g} GB; best of {repeats} runs after a warm-up (more
-  when a run is short; those of more than 10 s are not repeated); {threads} thread(s); float64; seed {seed}. SCS, Clarabel
-  and CSDP only for n ≤ 200; their X is factorised by eigendecomposition.
-- Products are block products with J. Peak memory is what one run allocates through Python and NumPy; for conic solvers, the
-  whole process."""
+  when a run is short; those of more than {long:g} s are not repeated); {threads} thread(s); float64; seed {seed}. SCS,
+  Clarabel and CSDP only for n ≤ 200; their X is factorised by eigendecomposition.
+- Products are block products with J. Peak memory is what one run allocates through Python and NumPy, without what ours
+  keeps from earlier ones (8 MB); for conic solvers, the whole process."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _ratio_lines(what: str, ratios: dict[str, float]) -> list[str]:
 def _markdown(results: list[Result], references: list[Reference], settings: Settings) -> str:
     parts = [
         "# Solvers side by side",
-        RULES.format(**asdict(settings)),
+        RULES.format(**asdict(settings), long=LONG),
         "\n".join(f"- {line}" for line in machine.describe()),
         "## Summary",
         summary(results, settings),
@@ -238,7 +238,8 @@ def _profile(folder: Path, results: list[Result]) -> None:
         x = np.concatenate([[1.0], ratios, [right]])
         y = np.concatenate([[0.0], np.arange(1, len(ratios) + 1), [len(ratios)]]) / len(runs)
         label = f"{solver} ({len(ratios)} of {len(runs)} solved)"
-        axes.step(x, y, where="post", color=colours[k % 9], linestyle=styles[k % 9], linewidth=2, label=label)
+        look = {"color": colours[k % len(colours)], "linestyle": styles[k % len(styles)], "linewidth": 2}
+        axes.step(x, y, where="post", label=label, **look)
     axes.set(
         xscale="log",
         xlim=(1, right),

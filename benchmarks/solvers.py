@@ -93,7 +93,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--cases", nargs="+", help="data sets (wine) or single cases (wine:0.7); default: all")
     parser.add_argument("--solvers", nargs="+", default=SOLVERS, choices=SOLVERS, help="default: all that are installed")
     parser.add_argument("--repeats", type=int, default=3, help="best of that many timed runs, after a warm-up")
-    parser.add_argument("--limit", type=float, default=30.0, help="seconds that one run of a peer may take")
+    parser.add_argument("--limit", type=float, default=30.0, help="seconds that one run may take")
     parser.add_argument("--patience", type=float, default=300.0, help="seconds that one run of Algorithm 1 may take")
     parser.add_argument("--memory", type=float, default=8.0, help="GB that a conic solver may take")
     parser.add_argument("--seed", type=int, default=0, help="of the common start")

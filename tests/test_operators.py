@@ -404,7 +404,7 @@ class TestAsOperator:
 
 
 @pytest.mark.parametrize("small_kernels", [True, False])
-@pytest.mark.parametrize(("n", "r"), [(30, 3), (400, 7), (1001, 5), (1500, 400), (1501, 2)])
+@pytest.mark.parametrize(("n", "r"), [(30, 3), (400, 7), (1001, 5), (1200, 1), (1500, 32), (1500, 33), (1501, 2)])
 def test_thin_products_by_rows_are_products(n, r, small_kernels, monkeypatch):
     monkeypatch.setattr(dense, "blas_has_small_kernels", lambda: small_kernels)
     rng = np.random.default_rng(0)
@@ -413,3 +413,20 @@ def test_thin_products_by_rows_are_products(n, r, small_kernels, monkeypatch):
     found = dense.thin_product(K, V)
     assert found.flags.f_contiguous
     np.testing.assert_allclose(found, K @ V, rtol=0, atol=1e-10)
+
+
+def test_triangles_that_are_lent_at_the_same_time_are_apart():
+    rng = np.random.default_rng(0)
+    costs = [C + C.T for C in rng.standard_normal((2, 20, 20))]
+    first, second = map(as_operator, costs)
+    with first.triangle(np.ones(20)) as T:
+        with second.triangle(np.ones(20)) as U:
+            np.testing.assert_allclose(np.tril(U), -np.tril(costs[1]))
+        np.testing.assert_allclose(np.tril(T), -np.tril(costs[0]))
+
+
+def test_kept_memory_that_is_too_small_is_not_used(monkeypatch):
+    monkeypatch.setattr(dense, "_SPARE", [np.empty(9)])
+    C = np.ones((20, 20))
+    with as_operator(C).triangle(np.ones(20)) as T:
+        np.testing.assert_array_equal(np.tril(T), -np.tril(C))

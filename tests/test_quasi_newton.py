@@ -1,5 +1,6 @@
 """The memory of L-BFGS against the two loops that it stands for."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -28,7 +29,7 @@ def iterate(rng):
 @pytest.fixture(params=[Pairs, CompiledPairs])
 def memory(request, iterate):
     if request.param is CompiledPairs and steps.compiled is None:
-        pytest.skip("the extension was not built")
+        pytest.skip("the steps were not compiled")
     return request.param(iterate.H, SIZE)
 
 
@@ -105,8 +106,12 @@ def test_cleared_memory_starts_anew(memory, iterate, rng):
     check(memory, iterate, remember(memory, iterate, rng, 2))
 
 
-def test_the_extension_is_for_small_factors(iterate, monkeypatch):
-    built = steps.compiled is not None
-    assert isinstance(memory_for(iterate, SIZE), CompiledPairs) == built
-    monkeypatch.setattr(quasi_newton, "_COMPILED", N * RANK - 1)
-    assert not isinstance(memory_for(iterate, SIZE), CompiledPairs)
+def test_compiled_memory_is_for_small_factors_in_the_metric_of_pulls(iterate, monkeypatch):
+    assert isinstance(memory_for(iterate, SIZE), CompiledPairs) == (steps.compiled is not None)
+    assert type(memory_for(replace(iterate, coupling=iterate.metric), SIZE)) is Pairs
+    monkeypatch.setattr(steps, "_LARGEST", N * RANK - 1)
+    assert type(memory_for(iterate, SIZE)) is Pairs
+
+
+def test_room_for_more_pairs_of_fewer_columns():
+    assert [Pairs(np.ones((10, r)), SIZE).limit for r in (1, 4, 20, 100)] == [256, 64, 12, SIZE]

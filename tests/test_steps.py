@@ -1,11 +1,16 @@
-"""The steps of the extension against those in NumPy, and what it refuses."""
+"""Compiled steps against those in NumPy, and what they refuse."""
+
+import shutil
+import sysconfig
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from elliptope.operators import Operator
 from elliptope.sdp import solve, steps
 
-needs_extension = pytest.mark.skipif(steps.compiled is None, reason="the extension was not built")
+compiled_only = pytest.mark.skipif(steps.compiled is None, reason="the steps were not compiled")
 SHAPES = [(1, 1), (2, 3), (7, 1), (40, 5), (1000, 8)]
 
 
@@ -14,8 +19,15 @@ def factors(shape, count):
     return [np.asfortranarray(rng.standard_normal(shape)) for _ in range(count)]
 
 
-def without_extension(monkeypatch):
+def without_compiled_steps(monkeypatch):
     monkeypatch.setattr(steps, "compiled", None)
+
+
+@pytest.mark.skipif(
+    not (shutil.which("cc") and Path(sysconfig.get_paths()["include"], "Python.h").exists()), reason="no C compiler"
+)
+def test_compiled_where_there_is_a_compiler():
+    assert steps.compiled is not None
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -31,14 +43,14 @@ def test_measures_are_what_they_say(shape):
     np.testing.assert_allclose(rows[3:], [slack.sum(), abs(slack).sum(), inverse @ (residual**2).sum(axis=1)], rtol=1e-11)
 
 
-@needs_extension
+@compiled_only
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("step", [1.0, 0.3])
-def test_the_same_with_and_without_extension(shape, step, monkeypatch):
+def test_the_same_with_and_without_compiled_steps(shape, step, monkeypatch):
     H, P = factors(shape, 2)
     rng = np.random.default_rng(0)
     found = *steps.measure(H, P), steps.retract(H, P, step, rng), steps.project(H, P)
-    without_extension(monkeypatch)
+    without_compiled_steps(monkeypatch)
     expected = *steps.measure(H, P), steps.retract(H, P, step, rng), steps.project(H, P)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-13)
@@ -59,49 +71,114 @@ def test_a_row_that_is_not_held_by_any_other():
     assert np.isfinite(rows.square)
 
 
-@needs_extension
+@compiled_only
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_arrays_in_any_order_are_taken(order):
     H, P = (np.array(V, order=order) for V in factors((5, 3), 2))
     np.testing.assert_allclose(steps.project(H, P), H - (H * P).sum(axis=1, keepdims=True) * P)
 
 
-@needs_extension
-@pytest.mark.parametrize(
-    "arrays",
-    [
-        (np.ones((4, 2), order="F"), np.ones((4, 2), order="F")),
-        (np.ones((4, 2)), np.ones((4, 2)), np.ones((4, 2))),
-        (np.ones((4, 2), np.float32, order="F"),) * 3,
-        (np.ones((4, 2), order="F"), np.ones((4, 3), order="F"), np.ones((4, 2), order="F")),
-        (np.ones(8), np.ones(8), np.ones(8)),
-        (np.ones((4, 2), order="F"), None, np.ones((4, 2), order="F")),
-    ],
-)
-def test_arrays_that_do_not_fit_are_refused(arrays):
-    with pytest.raises((TypeError, ValueError, BufferError)):
-        steps.compiled.project(*arrays)
+N, R, SIZE = 4, 2, 3
+MATRIX, VECTOR = np.ones((N, R), order="F"), np.ones(N)
+MEMORY = np.ones((SIZE, N * R)), np.ones((SIZE, N * R)), np.eye(SIZE), np.ones(SIZE)
+# Arguments of every function, and those of them that it writes to.
+CALLS = {
+    "measure": ((MATRIX, MATRIX, VECTOR, MATRIX, VECTOR), {2, 3, 4}),
+    "move": ((MATRIX, MATRIX, MATRIX, 0.5), {2}),
+    "project": ((MATRIX, MATRIX, MATRIX), {2}),
+    "direction": ((*MEMORY, MATRIX, VECTOR, MATRIX, MATRIX, SIZE, 1), {7}),
+    "remember": ((*MEMORY, MATRIX, MATRIX, MATRIX, MATRIX, 1, SIZE, 0.5, 0.0), {0, 1, 2, 3}),
+}
 
 
-@needs_extension
-def test_memories_that_do_not_fit_are_refused():
-    H = np.ones((4, 2), order="F")
-    S, inverse, curvatures = np.ones((3, 8)), np.ones((3, 3)), np.ones(3)
-    right = (S, S, inverse, curvatures, H, np.ones(4), H, H.copy(order="F"), 3, 2)
-    steps.compiled.direction(*right)
-    wrong_ones = S[:2], S[:, :6].copy(), inverse[:2], curvatures[:2], H[:3], np.ones(3), H[:, :1], H[:2], 4, 3
-    for place, wrong in enumerate(wrong_ones):
-        arguments = *right[:place], wrong, *right[place + 1 :]
-        with pytest.raises((TypeError, ValueError, BufferError)):
-            steps.compiled.direction(*arguments)
+def arguments(name):
+    return [x.copy(order="A") if isinstance(x, np.ndarray) else x for x in CALLS[name][0]]
 
 
-def test_a_solve_without_the_extension_ends_at_the_same_optimum(monkeypatch):
+def read_only(x):
+    x = x.copy(order="A")
+    x.flags.writeable = False
+    return x
+
+
+def misfits(name):
+    """Arguments one of which is wrong."""
+    for place, right in enumerate(arguments(name)):
+        wrong = [None, "text"]
+        if isinstance(right, np.ndarray):
+            wrong += [right.astype(dtype) for dtype in (np.float32, ">f8", int)]
+            wrong += [right[:-1].copy(order="A"), right[..., None], np.repeat(right, 2, axis=0)[::2]]
+            wrong += [np.asfortranarray(right[:, :-1])] if right.ndim == 2 else []
+            wrong += [read_only(right)] if place in CALLS[name][1] else []
+        elif isinstance(right, int):
+            wrong += [-1, SIZE + 1, 2**70, 0.5]
+        for value in wrong:
+            yield place, value
+
+
+@compiled_only
+@pytest.mark.parametrize("name", CALLS)
+def test_misfits_are_refused_and_nothing_is_held(name):
+    function = getattr(steps.compiled, name)
+    function(*arguments(name))
+    for count in range(len(arguments(name))):
+        with pytest.raises(TypeError, match="arguments"):
+            function(*arguments(name)[:count])
+    for place, wrong in misfits(name):
+        given = arguments(name)
+        given[place] = wrong
+        with pytest.raises((TypeError, ValueError, BufferError, OverflowError)):
+            function(*given)
+        for array in given:
+            if isinstance(array, np.ndarray) and array.flags.owndata and array.flags.writeable:
+                array.resize(array.size + 1, refcheck=False)  # which fails while somebody holds its buffer
+
+
+@compiled_only
+@pytest.mark.parametrize("place", [8, 9])
+def test_a_pair_beyond_those_in_use_is_refused(place):
+    given = arguments("remember")
+    given[8:10] = (2, 2) if place == 8 else (0, SIZE + 1)
+    with pytest.raises(ValueError, match="do not fit"):
+        steps.compiled.remember(*given)
+
+
+def test_large_factors_and_other_precisions_do_without(monkeypatch):
+    large = np.ones((10, 2), order="F")
+    assert steps.can_compile(large, large) == (steps.compiled is not None)
+    assert not steps.can_compile(large, large.astype(np.float32, order="F"))
+    assert not steps.can_compile(large, np.ascontiguousarray(large))
+    monkeypatch.setattr(steps, "_LARGEST", 19)
+    assert not steps.can_compile(large, large)
+
+
+class SinglePrecision(Operator):
+    """An operator whose products come in single precision."""
+
+    def __init__(self, C):
+        self.n, self.C = len(C), C
+
+    def core_matmat(self, V):
+        return (self.C @ V).astype(np.float32)
+
+    def offset(self):
+        return np.zeros(self.n)
+
+
+def test_products_in_single_precision_are_taken():
+    C = np.random.default_rng(0).standard_normal((30, 30))
+    C += C.T
+    np.fill_diagonal(C, 0)
+    found, expected = solve(SinglePrecision(C), tol=1e-4, rng=0), solve(C, rng=0)
+    assert found.certificate.objective == pytest.approx(expected.certificate.objective, rel=1e-4)
+
+
+@compiled_only
+def test_a_solve_without_compiled_steps_ends_at_the_same_optimum(monkeypatch):
     J = np.random.default_rng(0).standard_normal((60, 60))
     J += J.T
-    with_it = solve(J, rng=0)
-    without_extension(monkeypatch)
-    monkeypatch.setattr("elliptope.sdp.ascent.quasi_newton.compiled", None)
+    with_them = solve(J, rng=0)
+    without_compiled_steps(monkeypatch)
     without = solve(J, rng=0)
-    assert with_it.status == without.status == "optimal"
-    assert with_it.certificate.objective == pytest.approx(without.certificate.objective, rel=1e-6)
+    assert with_them.status == without.status == "optimal"
+    assert with_them.certificate.objective == pytest.approx(without.certificate.objective, rel=1e-6)

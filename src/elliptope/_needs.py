@@ -25,11 +25,14 @@ import numpy as np
 from ._checks import check_choice, check_integer
 
 _DOUBLE, _SINGLE, _INDEX = 8, 4, 8
-# Thin matrices of the solver: 12 pairs of L-BFGS, and those of an iterate, a line search and a step.
-_THIN = 2 * 12 + 12
+# Thin matrices of the solver: those of an iterate, a line search and a step.
+_THIN = 12
+# L-BFGS remembers 12 pairs of thin matrices, and where it crawls up to 256 pairs of columns in 2**25 numbers; a quarter more
+# while that grows.
+_PAIRS, _COLUMN_PAIRS, _PAIR_NUMBERS, _GROWTH = 12, 256, 2**25, 1.25
 # Vectors of a Lanczos basis.
 _LANCZOS = 200
-# Columns of H when two doublings have followed the default rank of 5: measured on data without structure.
+# Columns of H when two doublings have followed the default rank: measured on data without structure.
 WIDTH = 20
 # Copies of the rows: converted, without repetitions for the bandwidth, and those that the extension keeps.
 _ROW_COPIES = 6
@@ -118,5 +121,7 @@ def estimate_memory(
     )
     copies = (0 if operator == "precomputed" else _ROW_COPIES) + (np.dtype(dtype) != np.float64)
     rows = copies * _DOUBLE * size.n * size.p
-    solver = _DOUBLE * size.n * (_THIN * size.width + _LANCZOS)
+    grown = int(_GROWTH * min(2 * _COLUMN_PAIRS * size.n, _PAIR_NUMBERS))
+    pairs = max(2 * _PAIRS * size.n * size.width, grown)
+    solver = _DOUBLE * (size.n * (_THIN * size.width + _LANCZOS) + pairs)
     return _STORAGE[operator](size) + rows + solver + _FIXED

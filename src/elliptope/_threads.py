@@ -86,8 +86,9 @@ def openmp_threads(count: int) -> AbstractContextManager:
 
 @cache
 def blas_has_small_kernels() -> bool:
-    """Whether BLAS multiplies small matrices faster than parts of larger ones."""
-    return any(pool.get("architecture") in _SMALL_KERNELS for pool in _pools().info())
+    """Whether BLAS, whichever NumPy uses, multiplies small matrices faster than parts of larger ones."""
+    used = [pool for pool in _pools().info() if pool["user_api"] == "blas"]
+    return bool(used) and all(pool.get("architecture") in _SMALL_KERNELS for pool in used)
 
 
 @cache

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
+from scipy.linalg.blas import dsyrk
 
 from .._arrays import as_numpy, hollow, largest, namespace, smallest
 from .._threads import ONE_THREAD, blas_has_small_kernels, in_order
@@ -19,6 +20,8 @@ _SMALL = 1024
 # Multiplications beyond which BLAS copies its matrices first, and those of a panel that are safely below.
 _SMALL_PRODUCT = 10**6
 _PANEL_PRODUCT = 5 * 10**5
+# Columns up to which the copy costs more than what it saves.
+_THIN = 32
 # From here on a product waits for memory, and is faster in single precision.
 _SINGLE_SIZE = 4000
 
@@ -57,7 +60,8 @@ def thin_product(K: Array, V: Array) -> Array:
     rows of K at a time that are few enough.
     """
     n, r = V.shape
-    if n * n * r <= _SMALL_PRODUCT or n > ONE_THREAD or not isinstance(K, np.ndarray) or not blas_has_small_kernels():
+    in_panels = n * n * r > _SMALL_PRODUCT and n <= ONE_THREAD and 1 < r <= _THIN
+    if not in_panels or not isinstance(K, np.ndarray) or not blas_has_small_kernels():
         return (V.T @ K).T
     height = -(-n // -(-n * n * r // _PANEL_PRODUCT))
     G = np.empty((r, n), K.dtype)
@@ -101,7 +105,7 @@ class DenseStorage(ScaledOperator):
                 np.multiply(K, -s[:, None], out=T)
                 T *= s
                 if Q.shape[1]:
-                    T += Q @ Q.T
+                    dsyrk(1.0, Q, beta=1.0, c=T.T, overwrite_c=1)  # the lower triangle, in place
                 np.fill_diagonal(T, -(c**2) * as_numpy(self.offset()))
                 yield T
             return
@@ -123,7 +127,12 @@ class DenseStorage(ScaledOperator):
 @contextmanager
 def _scratch(n: int) -> Iterator[Array]:
     """An (n, n) array with anything in it, kept for whoever asks next: fresh memory costs as much as what is done in it."""
-    room = _SPARE.pop() if _SPARE else np.empty(_SMALL**2)
+    try:
+        room = _SPARE.pop()
+    except IndexError:
+        room = np.empty(0)
+    if room.size < n * n:
+        room = np.empty(max(n, _SMALL) ** 2)
     try:
         yield room[: n * n].reshape(n, n)
     finally:

@@ -6,7 +6,6 @@ this file where it could not be built.
 */
 
 #define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x030B0000
 #include <Python.h>
 
 #include <float.h>
@@ -20,13 +19,20 @@ this file where it could not be built.
 #define FAST static
 #endif
 
+#ifdef _MSC_VER
+#define restrict __restrict
+#define SIMD
+#define SIMD_SUM
+#else
+#define SIMD _Pragma("omp simd")
+#define SIMD_SUM _Pragma("omp simd reduction(+ : sum)")
+#endif
+
 typedef Py_ssize_t Size;
 typedef const double *restrict In;
 typedef double *restrict Out;
 
 #define EACH(i, count) for (Size i = 0; i < (count); i++)
-#define SIMD _Pragma("omp simd")
-#define SIMD_SUM _Pragma("omp simd reduction(+ : sum)")
 
 FAST double dot(In u, In v, Size m)
 {
@@ -117,7 +123,8 @@ static void release(Array *arrays, int count)
         PyBuffer_Release(&arrays[count].buffer);
 }
 
-/* The first arguments as arrays. Vectors have one column; matrices come in Fortran order ('F') or in C order ('C'). */
+/* The first arguments as arrays: vectors ('v'), and matrices in Fortran order ('f') or in C order ('c'); capitals stand for
+those that are written to. */
 static int arrays_of(PyObject *const *args, Size given, Size expected, const char *kinds, Array *arrays)
 {
     if (given != expected) {
@@ -126,9 +133,10 @@ static int arrays_of(PyObject *const *args, Size given, Size expected, const cha
     }
     for (int i = 0; kinds[i]; i++) {
         Py_buffer *b = &arrays[i].buffer;
-        int order = kinds[i] == 'F' ? PyBUF_F_CONTIGUOUS : PyBUF_C_CONTIGUOUS;
-        int matrix = kinds[i] != 'v';
-        if (PyObject_GetBuffer(args[i], b, order | PyBUF_FORMAT) < 0) {
+        int kind = kinds[i] | 0x20, matrix = kind != 'v';
+        int order = kind == 'f' ? PyBUF_F_CONTIGUOUS : PyBUF_C_CONTIGUOUS;
+        int access = kinds[i] == kind ? PyBUF_SIMPLE : PyBUF_WRITABLE;
+        if (PyObject_GetBuffer(args[i], b, order | access | PyBUF_FORMAT) < 0) {
             release(arrays, i);
             return -1;
         }
@@ -169,7 +177,7 @@ static PyObject *measure(PyObject *self, PyObject *const *args, Size count)
 {
     Array a[5], *H = a, *P = a + 1, *slack = a + 2, *residual = a + 3, *inverse = a + 4;
     PyObject *found = NULL;
-    if (arrays_of(args, count, 5, "FFvFv", a))
+    if (arrays_of(args, count, 5, "ffVFV", a))
         return NULL;
     Size n = H->rows, r = H->columns;
     if (!refuse(!same_shape(H, P) || !same_shape(H, residual) || slack->rows != n || inverse->rows != n)) {
@@ -186,7 +194,7 @@ static PyObject *move(PyObject *self, PyObject *const *args, Size count)
 {
     Array a[3], *H = a, *D = a + 1, *V = a + 2;
     PyObject *found = NULL;
-    if (arrays_of(args, count, 4, "FFF", a))
+    if (arrays_of(args, count, 4, "ffF", a))
         return NULL;
     double t = PyFloat_AsDouble(args[3]), *lengths = NULL;
     if (!refuse(!same_shape(H, D) || !same_shape(H, V)) && (lengths = scratch(H->rows)) != NULL)
@@ -201,7 +209,7 @@ static PyObject *project(PyObject *self, PyObject *const *args, Size count)
 {
     Array a[3], *Z = a, *H = a + 1, *V = a + 2;
     PyObject *found = NULL;
-    if (arrays_of(args, count, 3, "FFF", a))
+    if (arrays_of(args, count, 3, "ffF", a))
         return NULL;
     double *dots = NULL;
     if (!refuse(!same_shape(H, Z) || !same_shape(H, V)) && (dots = scratch(H->rows)) != NULL) {
@@ -230,7 +238,7 @@ static PyObject *direction(PyObject *self, PyObject *const *args, Size count)
 {
     Array a[8], *residual = a + 4, *pulls = a + 5, *H = a + 6, *D = a + 7;
     PyObject *found = NULL;
-    if (arrays_of(args, count, 10, "CCCvFvFF", a))
+    if (arrays_of(args, count, 10, "cccvfvfF", a))
         return NULL;
     Size used = PyLong_AsSsize_t(args[8]), last = PyLong_AsSsize_t(args[9]);
     Size n = H->rows, r = H->columns, m = n * r, size = a[0].rows;
@@ -267,7 +275,7 @@ static PyObject *remember(PyObject *self, PyObject *const *args, Size count)
 {
     Array a[8], *D = a + 4, *old = a + 5, *new = a + 6, *H = a + 7;
     PyObject *found = NULL;
-    if (arrays_of(args, count, 12, "CCCvFFFF", a))
+    if (arrays_of(args, count, 12, "CCCVffff", a))
         return NULL;
     Size slot = PyLong_AsSsize_t(args[8]), used = PyLong_AsSsize_t(args[9]);
     double t = PyFloat_AsDouble(args[10]), least = PyFloat_AsDouble(args[11]);
@@ -303,7 +311,14 @@ static PyObject *remember(PyObject *self, PyObject *const *args, Size count)
 static PyMethodDef methods[] = {
     METHOD(measure), METHOD(move), METHOD(project), METHOD(direction), METHOD(remember), {NULL, NULL, 0, NULL}};
 
-static struct PyModuleDef module = {.m_base = PyModuleDef_HEAD_INIT, .m_name = "_steps", .m_size = 0, .m_methods = methods};
+static PyModuleDef_Slot slots[] = {
+#ifdef Py_GIL_DISABLED
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL}};
+
+static struct PyModuleDef module = {
+    .m_base = PyModuleDef_HEAD_INIT, .m_name = "_steps", .m_size = 0, .m_methods = methods, .m_slots = slots};
 
 PyMODINIT_FUNC PyInit__steps(void)
 {

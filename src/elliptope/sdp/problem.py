@@ -12,7 +12,7 @@ from .._lazy import lazy
 from ..operators.base import Array, Operator
 from ..operators.metric import DiagonalMetric, Metric
 from .probes import Passenger, Probe
-from .steps import TINY, Rows, measure, normalize_rows
+from .steps import Rows, measure, normalize_rows
 
 # A column of H with no entry beyond this holds a negligible part (1e-7) of the squared length of every row.
 SMALL_COLUMN = 3e-4
@@ -120,7 +120,7 @@ class Iterate:
     @lazy
     def scale(self) -> Array:
         """The pulls, kept from zero so that one can divide by them; only those of no size are changed."""
-        return self.pull + TINY
+        return 1 / self.rows.inverse
 
     @lazy
     def displacement(self) -> Array:

@@ -1,6 +1,7 @@
-"""What every step of an ascent computes of its rows: by one call to C where the extension was built, else by several.
+"""What every step of an ascent computes of its rows: by one call to C where that was compiled, else by several.
 
-The extension (``_steps.c``) is for NumPy. It changes how long a small problem takes, and nothing else.
+The compiled steps (``_steps.c``) are for small factors in NumPy. They change how long a small problem takes, and nothing but
+rounding beside.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ try:
 except ImportError:  # no compiler where the package was built
     compiled = None
 
+# Entries of a factor up to which compiled steps, which have one thread and sum from left to right, are used.
+_LARGEST = 50_000
 # The smallest positive number of full precision.
-TINY = float(np.finfo(float).tiny)
+_TINY = float(np.finfo(float).tiny)
+_DOUBLE = np.dtype(np.float64)
 
 
 class Rows(NamedTuple):
@@ -39,17 +43,17 @@ class Rows(NamedTuple):
 
 
 def measure(H: Array, P: Array) -> Rows:
-    if compiled is not None and are_fortran(H, P):
+    if can_compile(H, P):
         slack, residual, inverse = np.empty(H.shape[0]), np.empty(H.shape, order="F"), np.empty(H.shape[0])
         return Rows(slack, residual, inverse, *compiled.measure(H, P, slack, residual, inverse))
-    slack, inverse = row_dots(H, P), 1 / (row_norms(P) + TINY)
+    slack, inverse = row_dots(H, P), 1 / (row_norms(P) + _TINY)
     residual = slack[:, None] * H - P
     return Rows(slack, residual, inverse, total(slack), absolute_total(slack), total(inverse * row_dots(residual, residual)))
 
 
 def retract(H: Array, D: Array, step: float, rng: np.random.Generator) -> Array:
     """H + step D with rows normalised."""
-    if compiled is not None and are_fortran(H, D):
+    if can_compile(H, D):
         V = np.empty(H.shape, order="F")
         if compiled.move(H, D, V, step) > 0:
             return V
@@ -58,7 +62,7 @@ def retract(H: Array, D: Array, step: float, rng: np.random.Generator) -> Array:
 
 def project(Z: Array, H: Array) -> Array:
     """Project the rows of Z onto the tangent spaces of the spheres at H."""
-    if compiled is not None and are_fortran(Z, H):
+    if can_compile(Z, H):
         V = np.empty(H.shape, order="F")
         compiled.project(Z, H, V)
         return V
@@ -75,6 +79,14 @@ def normalize_rows(V: Array, rng: np.random.Generator) -> Array:
     return columnwise(V / norms[:, None])
 
 
-def are_fortran(U: Array, V: Array) -> bool:
-    """Whether both are arrays that the extension takes."""
-    return isinstance(U, np.ndarray) and isinstance(V, np.ndarray) and U.flags.f_contiguous and V.flags.f_contiguous
+def can_compile(U: Array, V: Array) -> bool:
+    """Whether there are compiled steps, and both factors are what they take: float64, in Fortran order and not large."""
+    return (
+        compiled is not None
+        and isinstance(U, np.ndarray)
+        and isinstance(V, np.ndarray)
+        and U.size <= _LARGEST
+        and U.flags.f_contiguous
+        and V.flags.f_contiguous
+        and U.dtype == V.dtype == _DOUBLE
+    )

@@ -62,7 +62,7 @@ def interior_point(problem: Problem, H: Array, rng: np.random.Generator) -> Iter
             return
         # Predictor: straight for the boundary.
         dz, dX = _newton(Z_inverse, X, schur, b, 0.0, None)
-        step_x, step_z = _length(X_factor, dX.dot, rng), _length(Z_factor, dz.__mul__, rng)
+        step_x, step_z = _length(X_factor, dX.dot, rng), _length(Z_factor, _times(dz), rng)
         reached = _gap_after(X, Z, dX, dz, step_x, step_z)
         centring = min(1.0, max(reached / gap, 0.0) ** 2) * gap / n
         # Corrector: with the second-order term of the predictor.
@@ -70,7 +70,7 @@ def interior_point(problem: Problem, H: Array, rng: np.random.Generator) -> Iter
         dz, dX = _newton(Z_inverse, X, schur, b, centring, 0.5 * (second + second.T))
         np.fill_diagonal(dX, 0.0)  # diag X = b, exactly
         X, X_factor = _advance(X, dX, _length(X_factor, dX.dot, rng))
-        Z, Z_factor = _advance(Z, np.diag(dz), _length(Z_factor, dz.__mul__, rng))
+        Z, Z_factor = _advance(Z, np.diag(dz), _length(Z_factor, _times(dz), rng))
         z = Z.diagonal()
         H = _round(X, root[:, None], H, rng)
         yield problem.evaluate(like(problem.offset, H))
@@ -126,8 +126,12 @@ def _length(factor: Array, D: Callable[[Array], Array], rng: np.random.Generator
     return min(1.0, _STEP / -lower) if lower < 0 else 1.0
 
 
+def _times(d: Array) -> Callable[[Array], Array]:
+    return lambda u: d * u
+
+
 def _advance(P: Array, D: Array, step: float) -> tuple[Array, Array | None]:
-    """P + step D with its Cholesky factor, the step as long as definiteness allows."""
+    """P + step D with its Cholesky factor, the step made shorter until there is one."""
     while step > math.sqrt(np.finfo(float).eps):
         new = P + step * D
         new_factor = cholesky(new)
@@ -138,7 +142,7 @@ def _advance(P: Array, D: Array, step: float) -> tuple[Array, Array | None]:
 
 
 def _round(X: Array, root: Array, H: Array, rng: np.random.Generator) -> Array:
-    r"""Rows of the Nyström factor :math:`X H (H^\top X H)^{-1/2}` of X, scaled back by ``root``, on the range of H."""
+    r"""Normalised rows of the Nyström factor :math:`X H (H^\top X H)^{-1/2}` on the range of H, of X scaled by ``root``."""
     XH = X @ (H / root) / root
     values, U = np.linalg.eigh(H.T @ XH)
     values = np.maximum(values, np.finfo(float).eps * values[-1])

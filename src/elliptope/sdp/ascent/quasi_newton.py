@@ -8,20 +8,20 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..._arrays import Array, as_numpy, inner, like, matrix, namespace, vector
+from .. import steps
 from ..problem import Iterate, Problem
-from ..steps import are_fortran, compiled, project
+from ..steps import project
 from .line_search import line_search
 
 # More pairs cost time at every step and save a few products: worth it where a product is the larger cost, and where many
-# steps have not sufficed: the memory is doubled when it has been filled so many times, up to so many pairs, or numbers.
+# steps have not sufficed: the memory is doubled when it has been filled so many times, up to so many pairs of columns, or
+# numbers.
 _MEMORY = 8
 _LARGE_MEMORY = 12
 _LARGE = 2000
 _FILLED = 4
-_LARGEST_MEMORY = 64
+_COLUMN_PAIRS = 256
 _MOST_NUMBERS = 2**25
-# Entries of a factor up to which the extension, which has one thread, is faster.
-_COMPILED = 50_000
 # A curvature pair is kept only if its vectors are not almost orthogonal.
 _CURVATURE = 1e-8
 
@@ -61,7 +61,7 @@ class Pairs:
 
     def __init__(self, H: Array, size: int) -> None:
         length = H.shape[0] * H.shape[1]
-        self.size, self.limit = size, max(size, min(_LARGEST_MEMORY, _MOST_NUMBERS // (2 * length)))
+        self.size, self.limit = size, max(size, min(_COLUMN_PAIRS // H.shape[1], _MOST_NUMBERS // (2 * length)))
         self.steps = namespace(H).zeros((size, length), dtype=H.dtype, device=H.device)
         self.changes = namespace(H).zeros_like(self.steps)
         self.inverse, self.curvatures = np.zeros((size, size)), np.zeros(size)
@@ -87,7 +87,8 @@ class Pairs:
         more = min(2 * self.size, self.limit) - self.size
         xp = namespace(self.steps)
         room = xp.zeros((more, self.steps.shape[1]), dtype=self.steps.dtype, device=self.steps.device)
-        self.steps, self.changes = xp.concat([self.steps, room]), xp.concat([self.changes, room])
+        self.steps = xp.concat([self.steps, room])
+        self.changes = xp.concat([self.changes, room])
         self.inverse, self.curvatures = np.pad(self.inverse, (0, more)), np.pad(self.curvatures, (0, more))
         self.size += more
 
@@ -128,22 +129,22 @@ class Pairs:
 
 
 class CompiledPairs(Pairs):
-    """The same, by the extension: for factors that are not so large that several threads would help."""
+    """The same by compiled steps, with the metric of pulls."""
 
     def _write(self, slot: int, used: int, step: float, D: Array, old: Iterate, new: Iterate) -> bool:
         memory = self.steps, self.changes, self.inverse, self.curvatures
-        return compiled.remember(*memory, D, old.residual, new.residual, new.H, slot, used, step, _CURVATURE)
+        return steps.compiled.remember(*memory, D, old.residual, new.residual, new.H, slot, used, step, _CURVATURE)
 
     def direction(self, iterate: Iterate) -> tuple[Array, float]:
         if not self.count:
             return super().direction(iterate)
         D, rows = np.empty(iterate.H.shape, order="F"), iterate.rows
         memory = self.steps, self.changes, self.inverse, self.curvatures
-        slope = compiled.direction(*memory, rows.residual, rows.inverse, iterate.H, D, self.used, self.last)
+        slope = steps.compiled.direction(*memory, rows.residual, rows.inverse, iterate.H, D, self.used, self.last)
         return D, slope
 
 
 def memory_for(iterate: Iterate, size: int) -> Pairs:
-    H, P = iterate.H, iterate.P
-    small = H.shape[0] * H.shape[1] <= _COMPILED and iterate.coupling is None
-    return CompiledPairs(H, size) if small and compiled is not None and are_fortran(H, P) else Pairs(H, size)
+    """For the iterates that follow: all have the shape, and are in the order, of the first."""
+    pulls = iterate.coupling is None
+    return CompiledPairs(iterate.H, size) if pulls and steps.can_compile(iterate.H, iterate.P) else Pairs(iterate.H, size)
