@@ -19,8 +19,9 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from ..._arrays import as_numpy, inner, like, row_dots
 from ...operators.base import Array
 from ..problem import Iterate, Problem
+from ..steps import retract
 from .linalg import cholesky, inverse_from_cholesky
-from .line_search import line_search, polish_step
+from .line_search import PROGRESS, line_search, polish_step
 
 _FIRST_REGULARIZATION = 1e-2
 _SMALLEST_REGULARIZATION = 1e-12
@@ -46,13 +47,23 @@ def dense_newton(problem: Problem, iterate: Iterate, rng: np.random.Generator) -
             yield iterate
             continue
         # The objective is flat to rounding; what is left is to solve LH = 0 with as little regularisation as possible.
-        polished = polish_step(problem, iterate, D, rng)
+        polished = polish_step(problem, iterate, D, rng) or _two_steps(problem, J, iterate, D, mu, rng)
         if polished is not None:
             iterate = polished
             yield iterate
         elif used > mu or mu <= _SMALLEST_REGULARIZATION:
             return
         mu = max(0.1 * mu, _SMALLEST_REGULARIZATION)
+
+
+def _two_steps(
+    problem: Problem, J: Array, iterate: Iterate, D: Array, mu: float, rng: np.random.Generator
+) -> Iterate | None:
+    """Along soft directions a full step goes so far that it errs, to second order, in stiff ones; another mends that."""
+    middle = problem.evaluate(retract(iterate.H, D, 1.0, rng))
+    D, _ = _direction(J, middle, mu)
+    new = problem.evaluate(retract(middle.H, like(iterate.H, D), 1.0, rng))
+    return new if new.stationarity < PROGRESS * iterate.stationarity else None
 
 
 def _direction(J: Array, iterate: Iterate, mu: float) -> tuple[Array, float]:

@@ -14,7 +14,7 @@ _MAX_BACKTRACKS = 20
 # Changes of the gain below this part of it are rounding.
 _ROUNDING = 1e-14
 # A polishing step must reduce the stationarity by this factor.
-_PROGRESS = 0.8
+PROGRESS = 0.8
 
 
 def line_search(
@@ -36,4 +36,4 @@ def line_search(
 def polish_step(problem: Problem, iterate: Iterate, D: Array, rng: np.random.Generator) -> Iterate | None:
     """A full step where the objective is flat to rounding: only the gradient still tells better from worse."""
     new = problem.evaluate(retract(iterate.H, D, 1.0, rng))
-    return new if new.stationarity < _PROGRESS * iterate.stationarity else None
+    return new if new.stationarity < PROGRESS * iterate.stationarity else None
