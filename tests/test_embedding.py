@@ -273,7 +273,7 @@ class TestScikitLearn:
 
 
 def test_soft_directions_are_polished_from_every_start():
-    """At this bandwidth L has an eigenvalue of 4e-6 beside its null space: full steps of Newton's method first make it worse."""
+    """At this bandwidth L has an eigenvalue of 4e-6 beside its null space, and full steps of Newton's method err at first."""
     X = load_wine().data
     X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
     first, *others = (SDPEmbedding(bandwidth=0.55, random_state=seed).fit(X) for seed in range(3))
