@@ -321,3 +321,23 @@ class TestCallbacks:
             est.fit(WINE)
         assert (est.status_, est.n_iter_) == ("interrupted", 4)
         assert np.isfinite(est.transform(WINE)).all()
+
+
+@pytest.mark.parametrize("angle", [1e-5, 1e-4])
+def test_newton_returns_from_soft_directions(angle):
+    """There a full step errs, to second order, in stiff directions, and is farther from LH = 0 than where it began."""
+    rng, J = np.random.default_rng(0), operator(WINE, 0.55)
+    problem = Problem(J)
+    H = drop_columns(solve(J, rng=0, polish=True).factor, 1e-3, rng)
+    assert H.shape[1] == 2
+    *_, optimum = dense_newton(problem, problem.evaluate(H), rng)
+    H, root = optimum.H, np.sqrt(optimum.scale)
+    # In the plane rows move by angles, and the Hessian is -J ∘ HHᵀ but for its diagonal.
+    hessian = -problem.core_matrix() * (H @ H.T)
+    np.fill_diagonal(hessian, optimum.slack)
+    values, U = np.linalg.eigh(hessian / root[:, None] / root)
+    assert values[1] < 1e-5
+    softest = U[:, 1] / root
+    turned = H + angle * (softest / abs(softest).max())[:, None] * np.column_stack([-H[:, 1], H[:, 0]])
+    *_, back = dense_newton(problem, problem.evaluate(normalize_rows(turned, rng)), rng)
+    assert back.stationarity < 1e-12
