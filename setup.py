@@ -1,6 +1,6 @@
 """The compiled steps of the solver; all else is in pyproject.toml.
 
-Small problems are solved up to twice as fast with them. Where there is no compiler, the package does without. One build serves
+They make small problems up to twice as fast. Where there is no compiler, the package does without. One build serves
 every Python from 3.11 on, except those without a global lock, which have no stable ABI.
 """
 
