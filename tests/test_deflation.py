@@ -50,7 +50,8 @@ def test_the_whole_is_bounded_by_the_complement(seed, error):
             U = known.basis
             np.testing.assert_allclose(U.T @ U, np.eye(U.shape[1]), atol=1e-14)
             if U.size:
-                assert known.inside == pytest.approx(np.linalg.norm(U.T @ N @ U, 2), rel=1e-6, abs=ROUNDING)
+                lowest = min(np.linalg.eigvalsh(U.T @ N @ U)[0], 0.0)
+                assert known.inside == pytest.approx(-lowest, rel=1e-6, abs=ROUNDING)
                 assert known.across == pytest.approx(np.linalg.norm(known.project(N @ U), 2), rel=1e-6, abs=ROUNDING)
             assert (np.linalg.norm(N @ U, axis=0) <= allowed * (1 + 1e-9)).all()
             D = known.project(known.project(N).T)
@@ -90,7 +91,7 @@ def test_rounding_of_short_columns_is_amplified(seed, size):
     known = almost_null(wrong, metric, 10.0, 2 * rounding)
     assert known.basis.shape[1] == H.shape[1]
     U = known.basis
-    missed = np.linalg.norm(U.T @ N @ U, 2) - known.inside, np.linalg.norm(known.project(N @ U), 2) - known.across
+    missed = -np.linalg.eigvalsh(U.T @ N @ U)[0] - known.inside, np.linalg.norm(known.project(N @ U), 2) - known.across
     assert max(missed) <= known.amplification * 4 * rounding
     # Where so much is too much, the short column is not taken to be known.
     few = almost_null(wrong, metric, 0.5 * rounding / size, 2 * rounding)

@@ -196,7 +196,7 @@ class TestTriangle:
         with factorable.operator.triangle(c) as T:
             assert T.shape == (N, N)
             assert T.dtype == np.float64
-            assert T.flags.c_contiguous
+            assert T.flags.forc
             assert T.flags.writeable
             found = np.tril(T)
         expected = -np.outer(c, c) * factorable.plain

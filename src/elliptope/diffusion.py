@@ -138,6 +138,6 @@ def _linear(matmat: Callable[[Array], Array], n: int) -> LinearOperator:
 
 def _dense_eigenvectors(A: KernelOperator, k: int) -> tuple[Array, Array]:
     with A.triangle(np.ones(A.n)) as T:
-        # T is minus Abar, in the upper triangle of its transpose; the copy keeps the loan intact.
-        values, U = eigh(T.T, lower=False, subset_by_index=[0, k - 1], check_finite=False)
+        # T is minus Abar; the copy keeps the loan intact.
+        values, U = eigh(T, lower=True, subset_by_index=[0, k - 1], check_finite=False)
     return -values, U

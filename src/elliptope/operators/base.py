@@ -12,6 +12,7 @@ one device; whoever uses it makes arrays like its :meth:`~Operator.offset`. What
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from .._arrays import all_nonzero, as_numpy, like, namespace, row_dots, smallest, total
-from .factorization import UNIT, Factorization, cholesky_rounding, cholesky_solver, upper_cholesky
+from .factorization import UNIT, Factorization, cholesky_rounding, factorize_lower
 from .metric import Array, DiagonalMetric, Metric
 
 # An entry of J is formed with fewer roundings than this.
@@ -91,6 +92,10 @@ class Operator(ABC):
         """
         return self.product_error * upper
 
+    def core_square(self, v: Array) -> float:
+        r"""A bound on :math:`\sum_{i \ne j} J_{ij}^2/(v_i v_j)`, sharp but for rounding; infinite where nobody knows."""
+        return math.inf
+
     @property
     def block_width(self) -> int:
         """Columns that a product takes for little more than the price of one."""
@@ -118,10 +123,10 @@ class Operator(ABC):
 
     @contextmanager
     def triangle(self, c: Array) -> Iterator[Array]:
-        r"""Lend :math:`-\operatorname{Diag}(c) J \operatorname{Diag}(c)`: an (n, n) C-contiguous float64 array.
+        r"""Lend :math:`-\operatorname{Diag}(c) J \operatorname{Diag}(c)`, (n, n), in float64.
 
-        It is NumPy's, as c has to be. The lower triangle may be overwritten freely; the strict upper triangle belongs to the
-        operator.
+        It is an array of NumPy's, as c has to be, contiguous in either order. The lower triangle may be overwritten freely;
+        the strict upper triangle belongs to the operator.
         """
         raise TypeError(f"{type(self).__name__} has no entries.")
         yield  # pragma: no cover
@@ -148,9 +153,8 @@ class ExplicitOperator(Operator):
         shift = max(shift, 2 * rounding)
         with self.triangle(1 / np.sqrt(v)) as T:
             np.fill_diagonal(T, slack / v + shift)
-            # The lower triangle of a C-ordered array is the upper triangle of its transpose.
-            U = upper_cholesky(T.T)
-            yield None if U is None else Factorization(shift + rounding, shift, cholesky_solver(U))
+            solve = factorize_lower(T)
+            yield None if solve is None else Factorization(shift + rounding, shift, solve)
 
 
 class ScaledOperator(ExplicitOperator):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,6 +13,7 @@ from .._arrays import as_numpy, hollow, largest, namespace, smallest
 from .._threads import ONE_THREAD, blas_has_small_kernels, in_order
 from ..kernels import Kernel
 from .base import Array, KernelOperator, Operator, ScaledOperator
+from .factorization import UNIT
 
 # Side of the tiles in which the kernel is computed and rescaled: two float64 tiles stay in a core's cache.
 _TILE = 512
@@ -96,26 +98,49 @@ class DenseStorage(ScaledOperator):
     def has_entries(self) -> bool:
         return True
 
+    def core_square(self, v: Array) -> float:
+        c = 1 / np.sqrt(as_numpy(v))
+        s, Q = c * as_numpy(self._s), c[:, None] * as_numpy(self._Q)
+        if self.n <= _SMALL and not Q.shape[1]:
+            with _scratch(self.n) as T:
+                np.square(as_numpy(self._K), out=T)
+                squares = float(s**2 @ (T @ s**2))
+        else:
+            squares = 0.0
+            for rows, columns in _tiles(self.n):
+                T = self._tile(rows, columns, s, Q)
+                if rows == columns:
+                    np.fill_diagonal(T, 0.0)
+                squares += float(np.vdot(T, T)) * (1 if rows == columns else 2)
+        rounded = math.sqrt(squares) * (1 + 2 * self.n**2 * UNIT)
+        # An entry is the difference of two, each of which is formed with few roundings.
+        return (rounded + 8 * UNIT * (rounded + 2 * float(np.vdot(Q, Q)))) ** 2
+
+    def _tile(self, rows: slice, columns: slice, s: Array, Q: Array) -> Array:
+        """Of QQᵀ - Diag(s) K Diag(s) a tile on or below the diagonal, read above it; its diagonal means nothing."""
+        T = as_numpy(self._K[columns, rows]).T * -s[rows, None]
+        T *= s[columns]
+        if Q.shape[1]:
+            T += Q[rows] @ Q[columns].T
+        return T
+
     @contextmanager
     def triangle(self, c: Array) -> Iterator[Array]:
         """Lend the lower triangle of K, rescaled; the untouched upper triangle restores it afterwards."""
         K, s, Q = as_numpy(self._K), c * as_numpy(self._s), c[:, None] * as_numpy(self._Q)
         if self.n <= _SMALL:
             with _scratch(self.n) as T:
-                np.multiply(K, -s[:, None], out=T)
+                T = T.T
+                np.multiply(K.T, -s[:, None], out=T)
                 T *= s
                 if Q.shape[1]:
-                    dsyrk(1.0, Q, beta=1.0, c=T.T, overwrite_c=1)  # the lower triangle, in place
+                    dsyrk(1.0, Q, beta=1.0, c=T, lower=1, overwrite_c=1)  # in place
                 np.fill_diagonal(T, -(c**2) * as_numpy(self.offset()))
                 yield T
             return
         try:
             for rows, columns in _tiles(self.n):
-                T = K[columns, rows].T * -s[rows, None]  # read above the diagonal, write below
-                T *= s[columns]
-                if Q.shape[1]:
-                    T += Q[rows] @ Q[columns].T
-                _write_lower(T, K, rows, columns)
+                _write_lower(self._tile(rows, columns, s, Q), K, rows, columns)
             np.fill_diagonal(K, -(c**2) * as_numpy(self.offset()))
             yield K
         finally:

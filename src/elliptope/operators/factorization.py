@@ -45,6 +45,19 @@ def cholesky_rounding(n: int, trace: float) -> float:
     return 2 * gamma / (1 - gamma) * trace
 
 
+def factorize_lower(T: Array) -> Callable[[Array], Array] | None:
+    """V ↦ T⁻¹ V by a factorisation of the lower triangle of a contiguous T, which is overwritten; None if T is not definite.
+
+    The strict upper triangle is neither read nor written. Small matrices are factorised faster in Fortran order.
+    """
+    if T.flags.f_contiguous and len(T) <= _LARGEST_WHOLE:
+        factor, info = dpotrf(T, lower=1, clean=0, overwrite_a=1)
+        return cholesky_solver(factor, lower=1) if info == 0 else None
+    # The lower triangle of a C-ordered array is the upper triangle of its transpose.
+    U = upper_cholesky(T.T)
+    return None if U is None else cholesky_solver(U)
+
+
 def upper_cholesky(A: Array) -> Array | None:
     """U with UᵀU = A from the upper triangle of a Fortran-ordered A, which is overwritten; None if A is not definite.
 
@@ -81,10 +94,10 @@ def _write_triangle(A: Array, U: Array) -> None:
     np.copyto(A, U, where=np.tri(len(A), dtype=bool).T)
 
 
-def cholesky_solver(U: Array) -> Callable[[Array], Array]:
-    """V ↦ (UᵀU)⁻¹ V."""
+def cholesky_solver(factor: Array, lower: int = 0) -> Callable[[Array], Array]:
+    """V ↦ (UᵀU)⁻¹ V, or (LLᵀ)⁻¹ V of a lower factor."""
 
     def solve(V: Array) -> Array:
-        return dpotrs(U, V, lower=0)[0]
+        return dpotrs(factor, V, lower=lower)[0]
 
     return solve

@@ -5,7 +5,7 @@ its complement
 
 .. math:: N = \begin{pmatrix} A & C^\top \\ C & D \end{pmatrix}, \qquad
           D \succeq -t \;\Rightarrow\; \lambda_{\min}(N) \ge \lambda_{\min}
-          \begin{pmatrix} -\lVert A\rVert & -\lVert C\rVert \\ -\lVert C\rVert & -t \end{pmatrix} ,
+          \begin{pmatrix} -a & -\lVert C\rVert \\ -\lVert C\rVert & -t \end{pmatrix} , \qquad A \succeq -a ,
 
 where A and C follow from the residual LH alone and are small. So only D has to be tested, and where the optimum is unique D
 is definite: what that takes depends on its smallest eigenvalue, and no longer on how small a shift is asked for.
@@ -29,7 +29,7 @@ _SHORTEST = 1e-6
 
 @dataclass(frozen=True)
 class AlmostNull:
-    """An orthonormal basis U, (n, q), with the norms of the blocks A and C of N that belong to it.
+    """An orthonormal basis U, (n, q); of the blocks of N that belong to it, a is ``inside`` and the norm of C ``across``.
 
     They are known up to ``amplification`` times the rounding of a product with N: short combinations of the columns of H are
     made long, and what rounding has left in their residual with them.
@@ -71,8 +71,9 @@ def almost_null(iterate: Iterate, metric: Metric, allowed: float, rounding: floa
     # Directions in which R is short, rather than columns: a rotation of U is as good a basis.
     squares, V = np.linalg.eigh(as_numpy(R.T @ R))
     U, R = _combine(W, R, V[:, squares <= allowed**2])
-    A = U.T @ R
-    return AlmostNull(U, spectral_norm(A), spectral_norm(R - U @ A), amplification)
+    A = as_numpy(U.T @ R)
+    lowest = np.linalg.eigvalsh(A + A.T)[:1] / 2
+    return AlmostNull(U, -float(lowest.min(initial=0.0)), spectral_norm(R - U @ like(U, A)), amplification)
 
 
 def _combine(W: Array, R: Array, T: Array) -> tuple[Array, Array]:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.lapack import dsygv
 
 from .._arrays import as_numpy, columnwise, hstack, inner, largest, like, namespace, row_norms, total
 from .._lazy import lazy
@@ -16,6 +17,8 @@ from .steps import Rows, measure, normalize_rows
 
 # A column of H with no entry beyond this holds a negligible part (1e-7) of the squared length of every row.
 SMALL_COLUMN = 3e-4
+# Defect, relative to a gap, at which the range of H is not in its way, whatever is left of short columns.
+_CLEAR = 0.1
 
 
 def drop_columns(H: Array, threshold: float, rng: np.random.Generator) -> Array:
@@ -133,9 +136,38 @@ class Iterate:
         return largest(row_norms(self.displacement))
 
     @lazy
+    def least_gap(self) -> float:
+        r"""The relative gap that no proof in this metric can undercut; NaN where rounding leaves nothing to tell.
+
+        :math:`L + sM \succeq 0` only if it is so on the range of H, where :math:`H^\top L H` is small but need not be psd.
+        """
+        W = self.metric.whiten(self.H)
+        values, _, info = dsygv(as_numpy(self.H.T @ self.residual), as_numpy(W.T @ W), jobz="N")
+        if info or not self.gain > 0:
+            return math.nan
+        return -float(values[0]) * self.metric.total(self.objective) / self.gain
+
+    @lazy
     def isolated(self) -> bool:
         """Whether no row is held by any other, which is so where J is diagonal."""
         return not bool(namespace(self.pull).any(self.pull))
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What an iterate has to attain for the loop to stop there; ``aim`` is a defect beyond which nobody needs to go."""
+
+    defect: float = math.inf
+    stationarity: float = math.inf
+    gap: float = math.inf
+    aim: float = 0.0
+
+    def reached(self, iterate: Iterate) -> bool:
+        return (
+            iterate.defect <= self.defect
+            and (self.stationarity == math.inf or iterate.stationarity <= self.stationarity)
+            and (self.gap == math.inf or iterate.defect <= _CLEAR * self.gap or not iterate.least_gap > self.gap)
+        )
 
 
 class OutOfProducts(Exception):
@@ -155,7 +187,7 @@ class Problem:
         self.metric = operator.metric()
         self.n_products = 0
         self.max_products = math.inf
-        self.goal = 0.0  # defect at which the loop will stop; methods need not go further
+        self.goal = Goal()
         self._single: Operator | None = None
         self._passenger: Passenger | None = None
         self._core: Array | None = None

@@ -21,7 +21,7 @@ from .certificate import Certificate, no_bound
 from .certify import certify
 from .probable import certify_by, estimate_bound, riding_test
 from .probes import Passenger, share
-from .problem import Iterate, OutOfProducts, Problem, drop_columns, random_start
+from .problem import Goal, Iterate, OutOfProducts, Problem, drop_columns, random_start
 from .steps import normalize_rows
 from .verdict import Ended, verdict
 
@@ -38,7 +38,9 @@ _FIRST_ESTIMATE = 8
 _CONVERGED = 1e-3
 _REFINE = 0.2
 # Defect, relative to the tolerance, at which a proof is first attempted.
-_FIRST_ATTEMPT = 2.0
+_FIRST_ATTEMPT = 4.0
+# ... and the least gap, relative to the tolerance.
+_WORTH_A_PROOF = 0.8
 # Escapes and refinements before giving up.
 _MAX_FAILURES = 20
 _SMALLEST_ESCAPE = 1e-5
@@ -304,15 +306,17 @@ class _Loop:
 
     def _ascend(self, iterates: Iterator[Iterate]) -> bool:
         """Go on until a proof is worth an attempt; True when the method ended by itself before that."""
-        self.problem.goal = 0.01 * self.target if self.polish else 0.5 * self.level
+        if self.polish:
+            self.problem.goal = goal = Goal(stationarity=self.target, aim=0.01 * self.target)
+        else:
+            self.problem.goal = goal = Goal(defect=self.level, gap=_WORTH_A_PROOF * self.tol, aim=0.25 * self.level)
         for iterate in iterates:
             self.last = iterate
             if self.best is None or iterate.gain > self.best.gain:
                 self.best = iterate
             self._report(iterate)
             self._board(iterate)
-            ready = iterate.stationarity <= self.target if self.polish else iterate.defect <= self.level
-            if ready or self.stop is not None:
+            if goal.reached(iterate) or self.stop is not None:
                 return False
             if len(self.history) >= self.max_iter:
                 self.stop = "max_iter"

@@ -24,6 +24,7 @@ _NULL = 1e-6
 # Singular values of the map, relative to its largest, that count as zero.
 _INJECTIVE = 1e-6
 _EXTRA = 2
+_TINY = float(np.finfo(float).tiny)
 # Unknowns beyond which injectivity is not tested, and uniqueness therefore not shown.
 _MAX_UNKNOWNS = 2000
 
@@ -69,9 +70,13 @@ def null_space(factor: Factorization, iterate: Iterate, metric: Metric) -> NullS
         if k < width or width == n or k * (k + 1) // 2 > min(n, _MAX_UNKNOWNS):
             break
         width = min(2 * width, n)
-    rank = count_columns(iterate.H, SMALL_COLUMN)
-    basis = as_numpy(metric.unwhiten(like(iterate.H, Q @ U[:, null])))
-    return NullSpace(k, float(values[~null].min(initial=np.inf)), rank, _injective(basis))
+    return null_space_of(like(iterate.H, Q @ U[:, null]), float(values[~null].min(initial=np.inf)), iterate, metric)
+
+
+def null_space_of(basis: Array, spectral_gap: float, iterate: Iterate, metric: Metric) -> NullSpace:
+    """The null space with a known orthonormal basis, (n, k), in whitened coordinates."""
+    unique = _injective(as_numpy(metric.unwhiten(basis)))
+    return NullSpace(basis.shape[1], spectral_gap, count_columns(iterate.H, SMALL_COLUMN), unique)
 
 
 def _injective(N: Array) -> bool:
@@ -79,9 +84,9 @@ def _injective(N: Array) -> bool:
     n, k = N.shape
     if k * (k + 1) // 2 > min(n, _MAX_UNKNOWNS):
         return False
-    norms = row_norms(N)
-    N = N[norms > 0] / norms[norms > 0, None]
+    # Rows of no length say nothing.
+    columns = (N / np.maximum(row_norms(N), _TINY)[:, None]).T
     i, j = np.triu_indices(k)
-    A = N[:, i] * N[:, j]
-    squares = np.linalg.eigvalsh(A.T @ A)  # of singular values; rounding is well below the square of what counts as zero
+    A = columns[i] * columns[j]
+    squares = np.linalg.eigvalsh(A @ A.T)  # of singular values; rounding is well below the square of what counts as zero
     return len(squares) > 0 and bool(squares[0] > _INJECTIVE**2 * squares[-1])

@@ -58,7 +58,7 @@ def _direction(problem: Problem, iterate: Iterate, forcing: float, max_cg: int) 
     rz = inner(r, z)
     # No further than where the solve will stop.
     defect = max(iterate.defect, float(np.finfo(float).tiny))
-    target = rz * max(forcing, min(_FORCING, problem.goal / defect)) ** 2
+    target = rz * max(forcing, min(_FORCING, problem.goal.aim / defect)) ** 2
     for step in range(max_cg):
         Lp = project(slack * p - problem.product(p), H)
         curvature = inner(p, Lp)

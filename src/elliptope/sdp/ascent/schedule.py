@@ -22,6 +22,8 @@ _WARM_UP = 4
 _RANDOM = 0.3
 # Defect below which Newton's method takes over.
 _NEWTON_BASIN = 1e-5
+# Part of that defect from which on it is not worth while to change the method, if the solve is to stop there.
+_SHORT_WAY = 0.05
 # Defect above which products in single precision are exact enough: at 1e-3 a step still gains far more than they err.
 _SINGLE_PRECISION = 1e-3
 # Products with J after which rows of H are taken to be crawling: about what the interior-point method costs instead.
@@ -64,6 +66,8 @@ def auto(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Itera
             crawls = iterate.defect >= _NEWTON_BASIN
         compressed = _compress(problem, iterate, rng)
         all_used = compressed is iterate and iterate.H.shape[1] < _largest_rank(n)
+        if not crawls:
+            yield compressed  # before it is widened: it may be proved optimal as it is
         if polished or crawls or not all_used:
             break
         iterate = problem.evaluate(widen(iterate.H, rng))
@@ -74,7 +78,6 @@ def auto(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Itera
         yield from dense_newton(problem, iterate, rng)
         return
     dense = factors and n <= _DENSE_NEWTON_SIZE
-    yield compressed
     iterate, conditioned = yield from newton(problem, compressed, rng, _CG_PATIENCE if dense else None)
     if not conditioned:
         yield from dense_newton(problem, iterate, rng) if dense else quasi_newton(problem, iterate, rng)
@@ -100,9 +103,11 @@ def _approach(
     """Quasi-Newton until the basin is reached or the budget spent, in single precision as long as that will do."""
     reached = iterate
     for count, reached in enumerate(itertools.chain([iterate], quasi_newton(problem, iterate, rng))):
-        yield reached
-        if reached.defect < _NEWTON_BASIN or problem.n_products > budget:
+        near = problem.goal.aim >= _SHORT_WAY * _NEWTON_BASIN
+        arrived = problem.goal.reached(reached) if near else reached.defect < _NEWTON_BASIN
+        if arrived or problem.n_products > budget:
             break
+        yield reached
         if reached.defect < _SINGLE_PRECISION:
             problem.use_double_precision()
         elif count == problem.operator.single_after:
