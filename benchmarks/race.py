@@ -11,7 +11,7 @@ import signal
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -23,8 +23,6 @@ from peers import Peer
 from elliptope.sdp import solve
 
 OURS = "elliptope"
-# Algorithm 1 as the library runs it: it finds out by itself when to stop, and proves it, as ours does.
-POWER = "method='power'"
 # The ladder of gradient norms, of a cost whose mean absolute row sum is 1.
 _LADDER_TOP = 0.1
 _LADDER_STEP = 10**-0.25
@@ -32,7 +30,6 @@ _LADDER_STEP = 10**-0.25
 _LEAST_SECONDS = 0.1
 # Runs longer than this are not repeated, neither to be timed once more nor to measure their memory.
 LONG = 10.0
-_ITERATIONS = 10**8
 
 
 @dataclass(frozen=True)
@@ -60,30 +57,20 @@ class Result:
 
 @dataclass(frozen=True)
 class Rules:
-    """Repetitions, limits, and the case's name; ``patience`` is the limit of Algorithm 1, in seconds."""
+    """Repetitions, limits, and the case's name."""
 
     case: str
     repeats: int
     limit: float
     memory_gb: float
-    patience: float
 
 
 def ours(instance: Instance, rules: Rules) -> Result:
     """The library's solver with its defaults, proof included."""
-    return _library(OURS, instance, rules)
 
-
-def power(instance: Instance, rules: Rules) -> Result:
-    """Algorithm 1 in the library, from the start of the peers, proof included."""
-    options = {"method": "power", "start": instance.start, "max_iter": _ITERATIONS}
-    return _library(POWER, instance, replace(rules, limit=rules.patience), **options)
-
-
-def _library(name: str, instance: Instance, rules: Rules, **options: Any) -> Result:
     def run() -> Any:
         with _interrupted_after(rules.limit):
-            return solve(instance.J, tol=instance.tol, rng=instance.seed, **options)
+            return solve(instance.J, tol=instance.tol, rng=instance.seed)
 
     before = perf_counter()
     solution = run()
@@ -95,7 +82,7 @@ def _library(name: str, instance: Instance, rules: Rules, **options: Any) -> Res
     return Result(
         case=rules.case,
         n=instance.n,
-        solver=name,
+        solver=OURS,
         solved=instance.accepts(certificate),
         status=solution.status,
         seconds=seconds,

@@ -25,7 +25,7 @@ from peers import PEERS
 
 from elliptope.sdp import solve
 
-SOLVERS = [race.OURS, race.POWER, *PEERS, *conic.CONIC]
+SOLVERS = [race.OURS, *PEERS, *conic.CONIC]
 TOL = 1e-6
 # Clarabel's memory grows as n⁴ and its time as n⁶: a case is compared with it on this many of its rows.
 REFERENCE_ROWS = 60
@@ -45,9 +45,10 @@ def main(argv: list[str] | None = None) -> None:
         X = case.data()
         instance = Instance(cost_matrix(X, case.sigma), TOL, options.seed, options.rank)
         print(f"[{number}/{len(options.cases)}] {case.name}, n = {instance.n}", flush=True)
-        rules = race.Rules(case.name, options.repeats, options.limit, options.memory, options.patience)
+        rules = race.Rules(case.name, options.repeats, options.limit, options.memory)
         for solver in options.solvers:
-            result = run(solver, instance, rules)
+            limit = options.patience if solver == report.ALGORITHM_1 else options.limit
+            result = run(solver, instance, replace(rules, limit=limit))
             if result is not None:
                 results.append(result)
                 show(result)
@@ -62,11 +63,8 @@ def run(solver: str, instance: Instance, rules: race.Rules) -> race.Result | Non
     """One solver on one case; None where it does not apply."""
     if solver == race.OURS:
         return race.ours(instance, rules)
-    if solver == race.POWER:
-        return race.power(instance, rules)
     if solver in PEERS:
-        patience = rules.patience if solver == report.ALGORITHM_1 else rules.limit
-        return race.factor_peer(solver, PEERS[solver], instance, replace(rules, limit=patience))
+        return race.factor_peer(solver, PEERS[solver], instance, rules)
     return race.conic_peer(solver, instance, rules) if instance.n <= conic.MAX_N else None
 
 
@@ -94,7 +92,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--solvers", nargs="+", default=SOLVERS, choices=SOLVERS, help="default: all that are installed")
     parser.add_argument("--repeats", type=int, default=3, help="best of that many timed runs, after a warm-up")
     parser.add_argument("--limit", type=float, default=30.0, help="seconds that one run may take")
-    parser.add_argument("--patience", type=float, default=300.0, help="seconds that one run of Algorithm 1 may take")
+    parser.add_argument("--patience", type=float, default=3600.0, help="seconds that Algorithm 1 may take")
     parser.add_argument("--memory", type=float, default=8.0, help="GB that a conic solver may take")
     parser.add_argument("--seed", type=int, default=0, help="of the common start")
     parser.add_argument("--rank", type=int, default=RANK, help="columns of the common start")

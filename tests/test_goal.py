@@ -79,6 +79,6 @@ def test_what_rounding_hides_is_not_in_the_way():
 
 
 def test_what_can_be_proved_is_not_widened():
-    solution = solve(moons(1.0), rank=2, rng=0)
+    solution = solve(moons(2.0), rank=2, rng=0)
     assert solution.status == "optimal"
     assert {progress.rank for progress in solution.history} == {2}
