@@ -63,7 +63,7 @@ def test_the_exact_optimum_lies_in_the_claimed_interval(instance, name):
     operator = instance.scaled(getattr(instance, name)())
     # Where few landmarks meet a narrow kernel, the surrogate is hard to solve. What is claimed must be true all the same.
     certificate = solve(operator, rng=0, tol=1e-4, max_iter=1000).certificate
-    assert certificate.grade == ("probabilistic" if name == "tiled" else "proved")
+    assert certificate.grade == "proved" or (name == "tiled" and certificate.grade == "probabilistic")
     # Tiles in float32 err too much for tests that take many products in a row; their interval may be wide.
     if name != "tiled" or operator.dtype == "float64":
         assert certificate.relative_gap <= (1e-2 if name == "tiled" else 1e-3)

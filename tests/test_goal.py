@@ -82,3 +82,22 @@ def test_what_can_be_proved_is_not_widened():
     solution = solve(moons(2.0), rank=2, rng=0)
     assert solution.status == "optimal"
     assert {progress.rank for progress in solution.history} == {2}
+
+
+@pytest.mark.parametrize("tol", [0.3, 1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize("bandwidth", [0.2, 0.5, 1.0])
+def test_loose_tolerances_neither_widen_nor_crawl(bandwidth, tol):
+    loose, tight = solve(moons(bandwidth), tol=tol, rng=0), solve(moons(bandwidth), tol=1e-6, rng=0)
+    assert loose.status == "optimal"
+    assert loose.certificate.relative_gap <= tol
+    assert loose.n_products <= tight.n_products
+    assert max(progress.rank for progress in loose.history) <= 4
+
+
+@pytest.mark.parametrize("max_products", [1, 2, 3])
+def test_a_warm_start_with_next_to_no_products(max_products):
+    operator = moons(0.5)
+    H = solve(operator, tol=1e-9, polish=True, rng=0).factor
+    wide = np.hstack([H, np.zeros((len(H), 1))])
+    solution = solve(operator, start=wide, max_products=max_products, rng=0)
+    assert solution.certificate.gain == pytest.approx(solve(operator, rng=0).certificate.gain, rel=1e-6)

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from scipy.sparse.linalg import aslinearoperator
 
 from elliptope.datasets import two_moons
 from elliptope.kernels import Gaussian
-from elliptope.operators import DenseOperator, Operator, as_operator, dense, kernel_matrix
+from elliptope.operators import DenseOperator, as_operator, dense, kernel_matrix
 from elliptope.operators.factorization import UNIT
 from elliptope.operators.metric import DiagonalMetric
 from elliptope.sdp import certify, solve
@@ -16,6 +17,7 @@ from elliptope.sdp.deflation import AlmostNull
 from elliptope.sdp.moments import _Rest, prove_by_moments
 from elliptope.sdp.problem import Problem
 from elliptope.sdp.steps import normalize_rows
+from elliptope.sdp.uniqueness import null_space_among
 
 
 def kernel_operator(n=80, bandwidth=1.0, seed=0):
@@ -52,11 +54,14 @@ class TestCoreSquare:
             found = operator.core_square(v)
             assert exact * (1 - 1e-13) <= found <= exact * (1 + 1e-9)
 
-    def test_restores_what_it_borrows(self):
-        operator = kernel_operator(40)
-        before = core(operator)
-        operator.core_square(np.ones(40))
-        np.testing.assert_array_equal(core(operator), before)
+    @pytest.mark.parametrize("scale", [1e-170, 1e150])
+    def test_entries_that_are_small_or_large_by_themselves(self, scale):
+        """What counts is their size beside v."""
+        C = np.random.default_rng(0).standard_normal((30, 30))
+        C += C.T
+        v = np.linspace(1.0, 2.0, 30)
+        expected = as_operator(C).core_square(v)
+        assert as_operator(scale * C).core_square(scale * v) == pytest.approx(expected, rel=1e-12)
 
     def test_tiles_agree_with_the_whole(self, monkeypatch):
         C = np.random.default_rng(0).standard_normal((90, 90))
@@ -67,7 +72,8 @@ class TestCoreSquare:
         assert operator.core_square(v) == pytest.approx(whole, rel=1e-12)
 
     def test_nobody_knows_the_entries_of_a_linear_operator(self):
-        assert Operator.core_square(kernel_operator(10), np.ones(10)) == math.inf
+        C = np.ones((10, 10))
+        assert as_operator(aslinearoperator(C)).core_square(np.ones(10)) == math.inf
 
 
 @pytest.mark.parametrize("blocks", [0, 1, 2, 4])
@@ -121,11 +127,12 @@ def test_what_is_proved_is_true(seed, bandwidth, error):
     values = np.linalg.eigvalsh(whitened(problem, iterate, v))
     if proof is not None:
         assert proof.shift >= -values[0] - 400 * UNIT
-        assert proof.basis.shape[1] == (values < 1e-3).sum()
+        assert proof.known.basis.shape[1] == (values < 1e-3).sum()
+        assert proof.margin <= values[proof.known.basis.shape[1]] + 1e-9
         assert proof.shift <= 2 * max(-values[0], 0.0) + 1e-10 + 1000 * error**2
     if error <= 1e-6:
         assert proof is not None
-        assert values[H.shape[1]] * 0.5 <= proof.spectral_gap
+        assert values[H.shape[1]] * 0.5 <= proof.lowest
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -191,3 +198,48 @@ def test_an_attempt_that_misses_by_the_residual_of_the_factor_is_not_repeated(mo
     assert certificate.grade == "proved"
     assert iterate.least_gap <= certificate.relative_gap * (1 + 1e-6)
     assert certificate.relative_gap <= 2 * iterate.least_gap + 1e-9
+
+
+def test_rows_of_very_different_weight():
+    """Slacks over seven decades, as outliers make them: whitening takes them out."""
+    n, rng = 300, np.random.default_rng(0)
+    c = 10 ** rng.uniform(-6, 0, n)
+    C = c[:, None] * core(moons(2.0, n)) * c
+    solution = solve(C, rng=0)
+    problem = Problem(as_operator(C))
+    iterate = problem.evaluate(solution.factor)
+    assert iterate.slack.max() / iterate.slack.min() > 1e7
+    proof = prove_by_moments(problem, iterate, dual_metrics(iterate)["slack"], rng)
+    assert proof is not None
+    values = np.linalg.eigvalsh(whitened(problem, iterate, iterate.slack))
+    assert proof.shift >= -values[0] - n * UNIT
+
+
+@pytest.mark.parametrize("skew", [0.0, 1e-9, 1e-6, 1e-3])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_skew_basis_and_wrong_products_do_not_make_the_margin_wrong(seed, skew):
+    rng, n = np.random.default_rng(seed), 60
+    U = np.linalg.qr(rng.standard_normal((n, 4)))[0]
+    B = U * np.array([1.0, 0.9, 0.3, -0.5]) @ U.T
+    B -= np.diag(B.diagonal())
+    B *= 0.8 / np.linalg.eigvalsh(B)[-1]
+    problem = Problem(as_operator(B))
+    nothing = AlmostNull(np.empty((n, 0)), 0.0, 0.0)
+    rest = _Rest(problem, DiagonalMetric(np.ones(n)), nothing, problem.operator.core_square(np.ones(n)), skew)
+    for _ in range(3):
+        rest.extend(4, rng)
+    rest._Q = rest._Q + skew * rng.standard_normal(rest._Q.shape) / math.sqrt(n)
+    rest._G = rest._G + skew * rng.standard_normal(rest._G.shape) / math.sqrt(n)
+    margin = rest.margin()
+    assert margin is None or margin <= 0.2 + 1e-12
+
+
+def test_small_eigenvalues_beside_the_null_space_count_as_they_do_elsewhere():
+    """A direction of H with an eigenvalue of L between what counts as zero and what is taken out."""
+    problem = Problem(moons(1.0, 400))
+    iterate = problem.evaluate(solve(problem.operator, tol=1e-9, polish=True, rng=0).factor)
+    metric = dual_metrics(iterate)["slack"]
+    basis = np.linalg.qr(metric.whiten(iterate.H))[0][:, :2]
+    for value, nullity, gap in ((1e-7, 2, 0.1), (5e-5, 1, 5e-5)):
+        null = null_space_among(basis, np.array([0.0, value]), 0.1, iterate, metric)
+        assert (null.nullity, null.spectral_gap) == (nullity, gap)

@@ -66,7 +66,7 @@ def test_a_proof_is_called_a_proof():
     claim, reason, room, verdict = explain(collect(est, bandwidths=None).fits[0], len(WINE), 1e-6)
     low, high = outward(c.objective, c.upper_bound)
     assert claim == f"No embedding of these data can have an objective above {high}; this one reaches {low}."
-    assert "proved by factorising a matrix of 178 rows" in reason
+    assert "proved by computations with a matrix of 178 rows" in reason
     assert round_up(c.relative_gap) in room
     assert "only optimum" in verdict
 

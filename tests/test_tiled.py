@@ -13,7 +13,7 @@ import threadpoolctl
 from elliptope.kernels import CallableKernel, Gaussian, Laplacian, Matern, Precomputed
 from elliptope.operators import DenseOperator, TiledOperator, kernel_matrix, tiles
 from elliptope.operators.gaussian_tiles import GaussianTiles, gaussian_coordinates
-from elliptope.sdp import solve
+from elliptope.sdp import moments, solve
 from elliptope.sdp.probable import certify_by
 
 DTYPES = ("float32", "float64")
@@ -396,6 +396,23 @@ class TestPrecision:
         np.testing.assert_array_equal(operator.m, np.linspace(1, 2, 60))
 
 
+class TestCoreSquare:
+    @pytest.mark.parametrize("kernel", [Gaussian(1.0), Gaussian(10.0), Laplacian(2.0), Matern(3.0)])
+    def test_is_the_sum_of_squares(self, kernel):
+        rng = np.random.default_rng(0)
+        X, w, v = points(300, 3), rng.uniform(0.5, 2.0, 300), rng.uniform(0.1, 1.0, 300)
+        operator = TiledOperator(kernel, X, w)
+        operator.set_row_scale(rng.uniform(0.5, 2.0, 300))
+        J = long(operator.core_matmat(np.eye(300)))
+        np.fill_diagonal(J, 0)
+        exact = (J**2 / long(v)[:, None] / long(v)).sum()
+        terms = (np.abs(operator._s) ** 2 / v).sum() ** 2 + ((operator._Q[:, 0] ** 2) / v).sum() ** 2
+        assert -1e-14 * terms <= operator.core_square(v) - exact <= 1e-10 * terms
+
+    def test_of_float32_nothing_is_claimed(self):
+        assert TiledOperator(Gaussian(2.0), points(50, 3), dtype="float32").core_square(np.ones(50)) == np.inf
+
+
 @pytest.fixture(scope="module")
 def dense():
     X = np.vstack([points(80, 3), points(80, 3) + 3])
@@ -406,15 +423,18 @@ def dense():
 
 
 class TestSolve:
-    def test_agrees_with_the_stored_matrix(self, dense):
+    @pytest.mark.parametrize("grade", ["proved", "probabilistic"])
+    def test_agrees_with_the_stored_matrix(self, dense, grade, monkeypatch):
         X, d, reference = dense
+        if grade == "probabilistic":
+            monkeypatch.setattr(moments, "_MOST", -1)
         operator = TiledOperator(Gaussian(2.0), X)
         assert not operator.can_factor
         assert not operator.has_entries
         operator.set_row_scale(np.sqrt(d))
         solution = solve(operator, tol=1e-6, rng=0)
         assert solution.status == "optimal"
-        assert solution.certificate.grade == "probabilistic"
+        assert solution.certificate.grade == grade
         assert solution.certificate.objective == pytest.approx(reference.certificate.objective, rel=1e-9)
         H, H_reference = solution.factor, reference.factor
         np.testing.assert_allclose(H @ H.T, H_reference @ H_reference.T, atol=1e-3)
@@ -424,6 +444,7 @@ class TestSolve:
         """The dual vector of an iterate is tested while the ascent goes on; what is claimed is true of the last one."""
         X, d, reference = dense
         operator, found = TiledOperator(Gaussian(2.0), X), []
+        monkeypatch.setattr(moments, "_MOST", -1)  # as if many eigenvalues were large
 
         def watched(*args):
             found.append(certify_by(*args))
@@ -437,6 +458,25 @@ class TestSolve:
         assert certificate.relative_gap <= tol
         assert certificate.objective <= reference.certificate.upper_bound
         assert certificate.upper_bound >= reference.certificate.objective
+        J = operator @ np.eye(operator.n)
+        lowest = np.linalg.eigvalsh(np.diag(solution.dual) - (J + J.T) / 2)[0]
+        assert lowest >= certificate.min_eigenvalue - 1e-14
+
+    @pytest.mark.parametrize("polish", [False, True])
+    def test_few_large_eigenvalues_make_a_proof(self, dense, polish, monkeypatch):
+        """And nothing rides along that would not be used."""
+        X, d, reference = dense
+        operator = TiledOperator(Gaussian(2.0), X)
+        operator.set_row_scale(np.sqrt(d))
+        monkeypatch.setattr(sys.modules["elliptope.sdp.solve"], "riding_test", None)
+        solution = solve(operator, tol=1e-6, polish=polish, rng=0)
+        certificate = solution.certificate
+        assert certificate.grade == "proved"
+        assert certificate.relative_gap <= 1e-6
+        assert certificate.objective <= reference.certificate.upper_bound
+        assert certificate.upper_bound >= reference.certificate.objective
+        assert certificate.null_space.unique
+        assert certificate.null_space.nullity == reference.certificate.null_space.nullity
         J = operator @ np.eye(operator.n)
         lowest = np.linalg.eigvalsh(np.diag(solution.dual) - (J + J.T) / 2)[0]
         assert lowest >= certificate.min_eigenvalue - 1e-14

@@ -34,8 +34,8 @@ def recertify(est: SDPEmbedding | RKHSEmbedding, K: Array | None = None) -> Cert
 
     J is built anew from the training points, weights and kernel that the model holds, and
     :math:`H = \operatorname{Diag}(d)^{-1/2}\, \Xi` from its embedding. What ``certificate_`` says is not looked at: compare
-    with it. Costs what the proof in ``fit`` did: an n × n array and its factorisation, or, for a neighbour kernel on more
-    points than can be factorised, a test with random vectors.
+    with it. Costs what the proof in ``fit`` did: an n × n array and, at most, its factorisation; or, for a neighbour kernel
+    on more points than can be factorised, a test with random vectors.
 
     Parameters
     ----------

@@ -92,6 +92,11 @@ class Operator(ABC):
         """
         return self.product_error * upper
 
+    @property
+    def entry_error(self) -> float:
+        """By which part of itself an entry may differ from product to product; 0 where it is stored."""
+        return 0.0
+
     def core_square(self, v: Array) -> float:
         r"""A bound on :math:`\sum_{i \ne j} J_{ij}^2/(v_i v_j)`, sharp but for rounding; infinite where nobody knows."""
         return math.inf

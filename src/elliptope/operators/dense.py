@@ -103,8 +103,9 @@ class DenseStorage(ScaledOperator):
         s, Q = c * as_numpy(self._s), c[:, None] * as_numpy(self._Q)
         if self.n <= _SMALL and not Q.shape[1]:
             with _scratch(self.n) as T:
-                np.square(as_numpy(self._K), out=T)
-                squares = float(s**2 @ (T @ s**2))
+                np.multiply(as_numpy(self._K), s[:, None], out=T)
+                T *= s
+                squares = float(np.vdot(T, T))
         else:
             squares = 0.0
             for rows, columns in _tiles(self.n):

@@ -79,8 +79,8 @@ class Tiles(ABC):
         """The same tiles in float32; None where there are none."""
         return None
 
-    def hollow_matmat(self, V: Array) -> Array:
-        """(K - Diag(diag K)) V in float64, shape (n, r), Fortran-ordered."""
+    def hollow_matmat(self, V: Array, squared: bool = False) -> Array:
+        """(K - Diag(diag K)) V in float64, shape (n, r), Fortran-ordered; of the entries of K, or of their squares."""
         V, scale = self._scaled(np.asarray(V, dtype=np.float64))
         r = V.shape[1]
         side = tile_side(max(self._inner, r))
@@ -91,7 +91,7 @@ class Tiles(ABC):
         V, G = padded.reshape(count, side, r), np.zeros((count, side, r))
 
         def multiply(a: int, b: int) -> None:
-            self._add_block(V, G, _block(a, width, count), _block(b, width, count))
+            self._add_block(V, G, _block(a, width, count), _block(b, width, count), squared)
 
         run_in_order(tournament(-(-count // width)), multiply, self.n_jobs)
         return np.asfortranarray(G.reshape(count * side, r)[: self.n] * scale)
@@ -103,7 +103,7 @@ class Tiles(ABC):
         _, exponents = np.frexp(np.abs(V).max(axis=0, initial=0.0))
         return np.ldexp(V, -exponents), np.ldexp(1.0, exponents)
 
-    def _add_block(self, V: Array, G: Array, rows: range, columns: range) -> None:
+    def _add_block(self, V: Array, G: Array, rows: range, columns: range, squared: bool) -> None:
         """Add to G what the tiles of one block contribute, those on and below the diagonal."""
         _, side, r = V.shape
         points = [slice(block.start * side, block.stop * side) for block in (rows, columns)]
@@ -120,6 +120,8 @@ class Tiles(ABC):
                 fill(i - rows.start, j - start, t)
                 if stop == i + 1:
                     t[-1] = np.tril(t[-1], -1)
+                if squared:
+                    np.square(t, out=t)
                 np.matmul(t, V[j:stop], out=P[j - start : stop - start])
                 np.matmul(t.mT, V[i], out=Q[j - start : stop - start])
             G[i] += P[: end - start].sum(axis=0, dtype=np.float64)

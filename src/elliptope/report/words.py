@@ -113,7 +113,7 @@ def _reason(c: Certificate, n: int) -> str:
             "bad luck, for any data."
         )
     return (
-        f"This was proved by factorising a matrix of {n} rows and {n} columns, with all rounding of that computation "
+        f"This was proved by computations with a matrix of {n} rows and {n} columns, with all their rounding "
         "accounted for. The proof holds for embeddings of any dimension, and however the one shown here was found."
     )
 

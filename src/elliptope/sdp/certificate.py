@@ -38,9 +38,9 @@ class Certificate:
     gap : float
         Their difference, computed without the diagonal of J, so that it is not lost in the rounding of two large numbers.
     grade : {"proved", "probabilistic", "estimate"}
-        By a factorisation whose rounding errors are accounted for; by products with random vectors (Lanczos, or a Chebyshev
-        test), wrong with probability at most ``failure_probability``; or by a Ritz value alone, which errs on the optimistic
-        side.
+        By a factorisation, or by products and moments, whose rounding errors are accounted for; by products with random
+        vectors (Lanczos, or a Chebyshev test), wrong with probability at most ``failure_probability``; or by a Ritz value
+        alone, which errs on the optimistic side.
     failure_probability : float
         0 when proved, NaN for an estimate.
     min_eigenvalue : float
@@ -54,8 +54,8 @@ class Certificate:
     weights : {"slack", "multiplicative", "additive", "own"}
         In which metric the bound was taken.
     null_space : NullSpace or None
-        Nullity of L to working precision, its next eigenvalue and whether B* is the only optimum, when a factorisation made
-        them known.
+        Nullity of L to working precision, its next eigenvalue and whether B* is the only optimum, when a proof made them
+        known.
     error_below, error_above : float
         What the operator may be off by where it stands for a costlier one: the optimum of the exact problem lies in
         ``exact_interval``. Zero where J is exact up to rounding. All else is about the operator as it is.

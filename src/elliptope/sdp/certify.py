@@ -13,7 +13,7 @@ from .certificate import NATURAL, Certificate, bound, dual_metrics, no_bound
 from .moments import prove_by_moments
 from .probable import certify_by_tests, cheapest, negative_direction, probable_bound, whitened_lanczos
 from .problem import Iterate, Problem
-from .uniqueness import null_space, null_space_of
+from .uniqueness import null_space, null_space_among
 
 # Part of the tolerance that the first factorisation is allowed to give away: little where H has converged, so that the
 # certificate is tight, and almost all of it where the proof is tried as early as it may succeed.
@@ -24,7 +24,7 @@ _SAFETY = 1.01
 _ESCALATION = 1.5
 _MAX_ATTEMPTS = 100
 _LANCZOS_STEPS = 200
-# Defect and shift up to which the null space of L can be read off its factorisation.
+# Defect and shift up to which the null space of L can be told from the rest.
 _READABLE = 1e-5
 
 
@@ -33,27 +33,31 @@ def certify(
 ) -> tuple[Certificate, Array | None]:
     """Bound the optimum from ``iterate``; with a direction of negative curvature of L, (n,), if one was met.
 
-    A factorisation is tried first, at a shift that would already meet ``tol``. If it fails, Lanczos tells how negative L
-    is. ``effort`` decides how far to go: ``"attempt"`` ends after the first factorisation, ``"estimate"`` at the Ritz value,
-    ``"proof"`` pays for as many factorisations as a proof takes. ``"lanczos"`` spares the factorisations and makes a
-    probabilistic bound of the Ritz values. Where no factorisation is possible, Chebyshev polynomials make a sharper one.
+    Where few eigenvalues are large, some products suffice for a proof. Else a factorisation is tried, at a shift that would
+    already meet ``tol``. If it fails, Lanczos tells how negative L is. ``effort`` decides how far to go: ``"attempt"`` ends
+    after the first factorisation, ``"estimate"`` at the Ritz value, ``"proof"`` pays for as many factorisations as a proof
+    takes. ``"lanczos"`` spares the proofs and makes a probabilistic bound of the Ritz values. Where no factorisation is
+    possible, Chebyshev polynomials make a sharper one.
     """
-    if problem.operator.can_factor and effort != "lanczos":
-        return _certify_by_proof(problem, iterate, rng, tol, effort)
+    if effort != "lanczos":
+        metrics = dual_metrics(iterate)
+        first = _prove_by_moments(problem, iterate, metrics, rng)
+        # Where it misses the tolerance by the residual of H, so would a factorisation.
+        if first is not None and (first.relative_gap <= tol or (effort == "attempt" and iterate.least_gap > tol)):
+            return first, None
+        if problem.operator.can_factor:
+            other, escape = _certify_by_factorization(problem, iterate, metrics, rng, tol, effort)
+            return first if first is not None and effort == "proof" and first.gap < other.gap else other, escape
     return certify_by_tests(problem, iterate, rng, tol, effort)
 
 
-def _certify_by_proof(
-    problem: Problem, iterate: Iterate, rng: np.random.Generator, tol: float, effort: str
+def _certify_by_factorization(
+    problem: Problem, iterate: Iterate, metrics: dict[str, Metric], rng: np.random.Generator, tol: float, effort: str
 ) -> tuple[Certificate, Array | None]:
-    metrics = dual_metrics(iterate)
     name, metric = next(iter(metrics.items()))
     part = _ATTEMPT_SHIFT if effort == "attempt" else _FIRST_SHIFT
     shift = max(part * tol * iterate.gain / metric.total(iterate.objective), 0.0)
-    certificate = _prove_by_moments(problem, iterate, name, metric, rng)
-    # One that misses the tolerance by the residual of H alone: a factorisation would, too.
-    if certificate is None or (certificate.relative_gap > tol and effort != "attempt"):
-        certificate = _prove(problem, iterate, name, metric, shift)
+    certificate = _prove(problem, iterate, name, metric, shift)
     if certificate is not None:
         return certificate, None
     if effort == "attempt":
@@ -76,16 +80,17 @@ def _certify_by_proof(
 
 
 def _prove_by_moments(
-    problem: Problem, iterate: Iterate, name: str, metric: Metric, rng: np.random.Generator
+    problem: Problem, iterate: Iterate, metrics: dict[str, Metric], rng: np.random.Generator
 ) -> Certificate | None:
     """By some products, where few eigenvalues of J are large."""
-    if name != "slack" or not isinstance(metric, DiagonalMetric):
+    metric = metrics.get("slack")
+    proof = prove_by_moments(problem, iterate, metric, rng) if isinstance(metric, DiagonalMetric) else None
+    if proof is None or metric is None:
         return None
-    proof = prove_by_moments(problem, iterate, metric, rng)
-    if proof is None:
-        return None
-    null = null_space_of(proof.basis, proof.spectral_gap, iterate, metric) if iterate.defect <= _READABLE else None
-    return bound(iterate, name, metric, proof.shift, "proved", 0.0, problem.operator.error_bounds, null)
+    known, null = proof.known, None
+    if iterate.defect <= _READABLE:
+        null = null_space_among(known.basis, known.values, proof.lowest, iterate, metric)
+    return bound(iterate, "slack", metric, proof.shift, "proved", 0.0, problem.operator.error_bounds, null)
 
 
 def _prove(problem: Problem, iterate: Iterate, name: str, metric: Metric, shift: float) -> Certificate | None:

@@ -14,7 +14,7 @@ is definite: what that takes depends on its smallest eigenvalue, and no longer o
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -32,13 +32,15 @@ class AlmostNull:
     """An orthonormal basis U, (n, q); of the blocks of N that belong to it, a is ``inside`` and the norm of C ``across``.
 
     They are known up to ``amplification`` times the rounding of a product with N: short combinations of the columns of H are
-    made long, and what rounding has left in their residual with them.
+    made long, and what rounding has left in their residual with them. ``values`` are the eigenvalues of A; the columns of U
+    belong to them.
     """
 
     basis: Array
     inside: float
     across: float
     amplification: float = 1.0
+    values: Array = field(default_factory=lambda: np.empty(0))
 
     def project(self, V: Array) -> Array:
         """V less its part in the range of U; what rounding leaves of that goes with the rounding of products."""
@@ -64,7 +66,8 @@ def almost_null(iterate: Iterate, metric: Metric, allowed: float, rounding: floa
     used = lengths > shortest
     if not used.any():
         return AlmostNull(W[:, :0], 0.0, 0.0)
-    amplification = math.sqrt(float(lengths[-1] / lengths[used][0]))
+    # Of a product with r columns, rounding row by row is up to √r times what it is of one.
+    amplification = math.sqrt(W.shape[1] * float(lengths[-1] / lengths[used][0]))
     W, R = _combine(W, R, V[:, used] / np.sqrt(lengths[used]))
     lengths, V = np.linalg.eigh(as_numpy(W.T @ W))  # twice is enough for orthogonality to rounding
     W, R = _combine(W, R, V / np.sqrt(lengths))
@@ -72,8 +75,9 @@ def almost_null(iterate: Iterate, metric: Metric, allowed: float, rounding: floa
     squares, V = np.linalg.eigh(as_numpy(R.T @ R))
     U, R = _combine(W, R, V[:, squares <= allowed**2])
     A = as_numpy(U.T @ R)
-    lowest = np.linalg.eigvalsh(A + A.T)[:1] / 2
-    return AlmostNull(U, -float(lowest.min(initial=0.0)), spectral_norm(R - U @ like(U, A)), amplification)
+    values, V = np.linalg.eigh(0.5 * (A + A.T))
+    across = spectral_norm(R - U @ like(U, A))
+    return AlmostNull(U @ like(U, V), -float(values.min(initial=0.0)), across, amplification, values)
 
 
 def _combine(W: Array, R: Array, T: Array) -> tuple[Array, Array]:

@@ -22,16 +22,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._arrays import Array, as_numpy, hstack, inner, like
+from .._arrays import Array, as_numpy, hstack, inner, like, smallest
 from ..operators.factorization import UNIT
 from ..operators.metric import DiagonalMetric
 from .deflation import AlmostNull, almost_null
 from .problem import Iterate, Problem
 
-# Columns of Q that are worth their while, beside a factorisation, and those expected to be needed per unit of the squares
-# that are left. They come in so many blocks, if there are that many, none of them wider than that.
+# Columns of Q that are worth their while: beside a factorisation, where there is one, and at most.
 _ROWS_PER_COLUMN = 16
 _OVERHEAD = 12
+_MOST = 128
+# Multiple of that at which it is not tried again in the same solve.
+_HOPELESS = 4.0
+# Those expected to be needed per unit of the squares that are left, and in how many blocks, none of them wider than that.
 _COLUMNS_PER_SQUARE = 6
 _BLOCKS = 2
 _NARROWEST = 4
@@ -52,33 +55,55 @@ _WELL_CONDITIONED = 1e-6
 class MomentProof:
     """A proof that L + sM ≥ 0 for s = ``shift``.
 
-    Whitened, L is almost zero on ``basis``, (n, q), and beyond it more than some margin below ``spectral_gap``, which is a
-    Ritz value where there is one.
+    Whitened, L is almost zero on the directions that are ``known``, and at least ``margin`` beyond; ``lowest`` is the
+    smallest Ritz value there, if there is one, or else that margin.
     """
 
     shift: float
-    basis: Array
-    spectral_gap: float
+    known: AlmostNull
+    margin: float
+    lowest: float
+
+
+def expects_proof(problem: Problem, iterate: Iterate) -> bool:
+    """Whether :func:`prove_by_moments` is likely to succeed when the ascent is done."""
+    return smallest(iterate.slack) > 0 and _squares(problem, iterate, iterate.slack) < math.inf
 
 
 def prove_by_moments(
     problem: Problem, iterate: Iterate, metric: DiagonalMetric, rng: np.random.Generator
 ) -> MomentProof | None:
     """Show that L, whitened by its slack, is definite but on the range of H; None where that takes too many products."""
-    squares = problem.operator.core_square(metric.v)
-    most = problem.n // _ROWS_PER_COLUMN - _OVERHEAD
-    if not _wanted(squares - iterate.H.shape[1]) <= max(most, 0):
+    squares = _squares(problem, iterate, metric.v)
+    if squares == math.inf:
         return None
     rounding = _rounding(problem, metric, math.sqrt(squares))
     known = almost_null(iterate, metric, _KNOWN, rounding)
     rest = _Rest(problem, metric, known, squares, rounding)
     wanted = _wanted(rest.squares)
     width = min(max(math.ceil(wanted / _BLOCKS), _NARROWEST), _WIDEST)
-    enough = 2 * max(wanted, _OVERHEAD)
+    enough = 2 * (wanted + _BLOCKS * _NARROWEST)
     while (margin := rest.margin()) is None:
         if rest.columns + width > enough or problem.n_products >= problem.max_products or not rest.extend(width, rng):
             return None
-    return MomentProof(max(known.shift(-margin, rounding), 0.0), known.basis, rest.lowest or margin)
+    return MomentProof(max(known.shift(-margin, rounding), 0.0), known, margin, rest.lowest or margin)
+
+
+def _squares(problem: Problem, iterate: Iterate, v: Array) -> float:
+    """Of the entries of B; infinite where too many eigenvalues are large."""
+    if not problem.few_large:
+        return math.inf
+    squares = problem.operator.core_square(v)
+    excess = _wanted(squares - iterate.H.shape[1]) / max(_most(problem), 1)
+    problem.few_large = excess <= _HOPELESS
+    return squares if excess <= 1 else math.inf
+
+
+def _most(problem: Problem) -> float:
+    """Columns that are worth their while."""
+    if not problem.operator.can_factor:
+        return _MOST
+    return min(max(problem.n / _ROWS_PER_COLUMN - _OVERHEAD, 0.0), _MOST)
 
 
 def _wanted(squares: float) -> float:
@@ -87,10 +112,13 @@ def _wanted(squares: float) -> float:
 
 
 def _rounding(problem: Problem, metric: DiagonalMetric, size: float) -> float:
-    """Bound on the rounding of products with B, relative to what is multiplied: that of sums of n terms in any order."""
+    """Bound on the rounding of products with B, relative to what is multiplied: of entries, and of sums in any order.
+
+    Row by row it is that of a product of |B|, whose norm is at most the Frobenius norm of B, ``size``.
+    """
     operator = problem.operator
-    sums = (problem.n + 16) * UNIT
-    return operator.rounding_in(metric, size) * max(1.0, sums / operator.product_error)
+    least = (problem.n + 16) * UNIT + operator.entry_error
+    return operator.rounding_in(metric, size) * max(1.0, least / operator.product_error)
 
 
 class _Rest:
@@ -128,7 +156,8 @@ class _Rest:
         basis = hstack([self._known.basis, self._Q])
         skew = as_numpy(basis.T @ basis) - np.eye(basis.shape[1])
         # What S and G are off by: the rounding of products, and a basis that is not quite orthonormal.
-        error = 4 * math.sqrt(self.columns + 1) * (self._rounding + math.sqrt(np.vdot(skew, skew)) * self._size)
+        skewness = math.sqrt(np.vdot(skew, skew)) + len(skew) * (self._problem.n + 16) * UNIT
+        error = 4 * math.sqrt(self.columns + 1) * (self._rounding + skewness * self._size)
         tail = self._tail(S, squares, error)
         if not self.columns:
             return 1 - tail
@@ -149,6 +178,8 @@ class _Rest:
         rest = max(self._problem.n - self._known.basis.shape[1] - k, 1)
         trace, off = self._trace - float(S.trace()), self._trace_error + k * error
         left = self.squares + float(np.vdot(S, S)) - 2 * squares + 8 * self._size * error
+        if error and left < 0:  # a contradiction
+            return math.inf
         return (trace + off) / rest + math.sqrt(max(left - max(abs(trace) - off, 0.0) ** 2 / rest, 0.0))
 
 

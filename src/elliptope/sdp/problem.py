@@ -140,6 +140,7 @@ class Iterate:
         r"""The relative gap that no proof in this metric can undercut; NaN where rounding leaves nothing to tell.
 
         :math:`L + sM \succeq 0` only if it is so on the range of H, where :math:`H^\top L H` is small but need not be psd.
+        Near an optimum the pulls are the slacks, in which proofs are made.
         """
         W = self.metric.whiten(self.H)
         values, _, info = dsygv(as_numpy(self.H.T @ self.residual), as_numpy(W.T @ W), jobz="N")
@@ -188,6 +189,7 @@ class Problem:
         self.n_products = 0
         self.max_products = math.inf
         self.goal = Goal()
+        self.few_large = True  # whether J may have so few large eigenvalues that a proof can do without a factorisation
         self._single: Operator | None = None
         self._passenger: Passenger | None = None
         self._core: Array | None = None

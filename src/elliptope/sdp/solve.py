@@ -19,6 +19,7 @@ from ..operators.base import Array
 from .ascent import METHODS, Method
 from .certificate import Certificate, no_bound
 from .certify import certify
+from .moments import expects_proof
 from .probable import certify_by, estimate_bound, riding_test
 from .probes import Passenger, share
 from .problem import Goal, Iterate, OutOfProducts, Problem, drop_columns, random_start
@@ -209,6 +210,7 @@ class _Loop:
         self.limit = "max_iter"  # the parameter to increase, should the solve come to its limit
         self.witness: Iterate | None = None  # whose dual vector is tested while the ascent goes on
         self.passenger: Passenger | None = None
+        self.expects_proof: bool | None = None  # without a factorisation, so that nothing has to be tested
 
     def run(self, H: Array) -> Solution:
         certificate: Certificate | None = None
@@ -294,6 +296,10 @@ class _Loop:
         operator = self.problem.operator
         cheap = operator.block_width >= _COMPANY and not operator.can_factor and not self.problem.in_single_precision
         if cheap and self.witness is None and iterate.gain > 0 and iterate.defect <= _BOARDING * self.tol:
+            if self.expects_proof is None:
+                self.expects_proof = expects_proof(self.problem, iterate)
+            if self.expects_proof:
+                return
             self.witness = iterate
             self.passenger = self.problem.take_along(riding_test(self.problem, iterate, self.rng, self.tol))
 

@@ -65,18 +65,19 @@ def null_space(factor: Factorization, iterate: Iterate, metric: Metric) -> NullS
         Q, _ = np.linalg.qr(factor.solve(Q))
         inverse, U = np.linalg.eigh(Q.T @ factor.solve(Q))
         values = 1 / inverse - factor.added
-        null = values <= _NULL
-        k = int(null.sum())
+        k = int((values <= _NULL).sum())
         if k < width or width == n or k * (k + 1) // 2 > min(n, _MAX_UNKNOWNS):
             break
         width = min(2 * width, n)
-    return null_space_of(like(iterate.H, Q @ U[:, null]), float(values[~null].min(initial=np.inf)), iterate, metric)
+    return null_space_among(like(iterate.H, Q @ U), values, np.inf, iterate, metric)
 
 
-def null_space_of(basis: Array, spectral_gap: float, iterate: Iterate, metric: Metric) -> NullSpace:
-    """The null space with a known orthonormal basis, (n, k), in whitened coordinates."""
-    unique = _injective(as_numpy(metric.unwhiten(basis)))
-    return NullSpace(basis.shape[1], spectral_gap, count_columns(iterate.H, SMALL_COLUMN), unique)
+def null_space_among(basis: Array, values: Array, beyond: float, iterate: Iterate, metric: Metric) -> NullSpace:
+    """The null space among directions, (n, k), with their eigenvalues; others are ``beyond``. In whitened coordinates."""
+    null = values <= _NULL
+    unique = _injective(as_numpy(metric.unwhiten(basis))[:, null])
+    gap = float(values[~null].min(initial=beyond))
+    return NullSpace(int(null.sum()), gap, count_columns(iterate.H, SMALL_COLUMN), unique)
 
 
 def _injective(N: Array) -> bool:

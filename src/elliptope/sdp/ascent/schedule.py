@@ -103,11 +103,11 @@ def _approach(
     """Quasi-Newton until the basin is reached or the budget spent, in single precision as long as that will do."""
     reached = iterate
     for count, reached in enumerate(itertools.chain([iterate], quasi_newton(problem, iterate, rng))):
-        near = problem.goal.aim >= _SHORT_WAY * _NEWTON_BASIN
-        arrived = problem.goal.reached(reached) if near else reached.defect < _NEWTON_BASIN
-        if arrived or problem.n_products > budget:
+        done = _arrived(problem, reached) or problem.n_products > budget
+        if not done or count == 0:  # the last one is compressed before anybody sees it
+            yield reached
+        if done:
             break
-        yield reached
         if reached.defect < _SINGLE_PRECISION:
             problem.use_double_precision()
         elif count == problem.operator.single_after:
@@ -116,6 +116,14 @@ def _approach(
         problem.use_double_precision()
         reached = problem.evaluate(reached.H)
     return reached
+
+
+def _arrived(problem: Problem, iterate: Iterate) -> bool:
+    """Whether Newton's method takes over: in its basin, unless a few steps more will do for the solve."""
+    if iterate.defect >= _NEWTON_BASIN:
+        return False
+    near = _SHORT_WAY * _NEWTON_BASIN
+    return problem.goal.aim < near or iterate.defect < near or problem.goal.reached(iterate)
 
 
 def _into_basin(steps: Iterator[Iterate], start: Iterate) -> Generator[Iterate, None, Iterate]:
