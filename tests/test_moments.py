@@ -77,7 +77,7 @@ class TestCoreSquare:
 
 
 @pytest.mark.parametrize("blocks", [0, 1, 2, 4])
-@pytest.mark.parametrize("size", [0.3, 0.7, 0.95])
+@pytest.mark.parametrize("size", [0.3, 0.7, 0.95, 1.0, 1.02, 1.5])
 @pytest.mark.parametrize("seed", range(6))
 def test_the_margin_is_below_the_largest_eigenvalue(seed, size, blocks):
     """1 - margin ≥ λmax(B) for matrices B with a few large eigenvalues of either sign."""
@@ -94,7 +94,9 @@ def test_the_margin_is_below_the_largest_eigenvalue(seed, size, blocks):
     margin = rest.margin()
     if margin is not None:
         assert margin <= 1 - size + 1e-12
-    if blocks == 4:
+    if size >= 1:
+        assert margin is None
+    elif blocks == 4:
         assert margin is not None
         assert 1 - size - 1e-12 <= rest.lowest <= 1 - size + 0.01
 
