@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from elliptope import DiffusionMap, SDPEmbedding
+from elliptope._checks import check_bool, check_callable, check_entries, check_factor, check_rng, check_vector
 from elliptope.extension import Extension
 
 X = np.random.default_rng(0).standard_normal((30, 3))
@@ -186,6 +187,69 @@ class TestDiagonal:
         est = SDPEmbedding(bandwidth=1.0, diagonal=lambda rows: 10.0 - rows[:, 0]).fit(X)
         with pytest.raises(ValueError, match=r"`diagonal` must be positive and finite, got .*-10"):
             est.transform([[20.0, 0.0, 0.0]])
+
+
+class TestArrays:
+    """What is no array of real numbers is refused by the name of the parameter, and nothing of it is dropped."""
+
+    @pytest.mark.parametrize("check", [check_vector, check_factor])
+    @pytest.mark.parametrize(
+        ("bad", "message"),
+        [
+            ("a", "real, got dtype <U1"),
+            (["a", "b"], "real, got dtype <U1"),
+            (["1", "2"], "real, got dtype <U1"),
+            ([1.0, [2.0]], "an array of real numbers, got type list: .*inhomogeneous"),
+            ([1, 10**400], "an array of real numbers, got type list: .*too large"),
+            (np.zeros(2, "M8[s]"), r"real, got dtype datetime64\[s\]"),
+            (np.array([1.0, 2.0 + 0j]), "real, got dtype complex128"),
+            (np.ma.masked_array([1.0, 2.0], mask=[0, 1]), "an array without a mask, got type MaskedArray"),
+        ],
+        ids=["str", "strings", "digits", "ragged", "huge", "dates", "complex", "masked"],
+    )
+    def test_refused(self, check, bad, message):
+        with pytest.raises(ValueError, match=f"`name` must be {message}"):
+            check("name", bad, 2)
+
+    def test_the_first_that_is_not_finite_is_named(self):
+        with pytest.raises(ValueError, match=r"`X` must be finite, got inf at row 3, column 1\."):
+            check_factor("X", changed(X, (3, 1), (7, 0), value=np.inf), 30)
+
+    def test_sums_that_overflow(self):
+        check_entries("name", np.full((2, 2), 1.5e308))
+        with pytest.raises(ValueError, match=r"`name` must be finite, got nan at row 1, column 1\."):
+            check_entries("name", np.array([[1.5e308, 1.5e308], [0.0, np.nan]]))
+
+
+class TestSettings:
+    @pytest.mark.parametrize("value", ["a", -1, 1.5, [0.5], object])
+    def test_rng(self, value):
+        with pytest.raises(ValueError, match="`rng` must be a Generator, a non-negative integer or None, got ") as caught:
+            check_rng(value)
+        assert repr(value) in str(caught.value)
+
+    @pytest.mark.parametrize("make", [int, np.int64, np.random.SeedSequence, np.random.PCG64, np.random.default_rng])
+    def test_rng_of_every_kind(self, make):
+        assert check_rng(make(7)).random() == np.random.default_rng(7).random()
+
+    def test_rng_is_not_copied(self):
+        rng = np.random.default_rng(0)
+        assert check_rng(rng) is rng
+        assert isinstance(check_rng(None), np.random.Generator)
+
+    @pytest.mark.parametrize("value", [3, "print", False])
+    def test_callable(self, value):
+        with pytest.raises(ValueError, match=f"`callback` must be a callable or None, got {value!r}"):
+            check_callable("callback", value)
+        check_callable("callback", print)
+        check_callable("callback", None)
+
+    @pytest.mark.parametrize("value", ["a", 1, 0.0, None])
+    def test_bool(self, value):
+        with pytest.raises(ValueError, match=f"`polish` must be True or False, got {value!r}"):
+            check_bool("polish", value)
+        assert check_bool("polish", np.True_) is True
+        assert check_bool("polish", False) is False
 
 
 class TestPrecomputed:

@@ -1,6 +1,8 @@
 """SDPEmbedding against plain matrices: the optimum, its extension to new points, and life among other estimators."""
 
 import pickle
+import re
+import warnings
 from io import BytesIO
 
 import joblib
@@ -19,6 +21,12 @@ from common import CLUSTERS, MOONS, RANK_4, WINE, WINE_CLASS, Naive, fit, gram, 
 from elliptope import SDPEmbedding
 from elliptope.datasets import two_moons
 from elliptope.kernels import Gaussian, Matern
+from elliptope.sdp.solve import _Loop
+
+SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+RANDOM = np.random.default_rng(0).standard_normal((40, 3))
+# Clusters that do not see each other at a narrow bandwidth, and no symmetry.
+CORNERS = np.repeat(SQUARE * (20, 23), 25, axis=0) + np.random.default_rng(0).standard_normal((100, 2))
 
 
 class TestOptimum:
@@ -64,6 +72,23 @@ class TestOptimum:
         assert est.certificate_.grade == "proved"
         assert est.certificate_.relative_gap <= 1e-6
         assert est.status_ == "degenerate"
+
+    @pytest.mark.parametrize(
+        ("X", "bandwidth", "reason", "advice"),
+        [
+            # Two pairs of opposite rows, at whatever angle.
+            (SQUARE, 1.0, "B has rank 2, and there are other matrices with its range", "not against symmetric"),
+            (SQUARE, 30.0, "B has rank 2, and there are other matrices with its range", "not against symmetric"),
+            (CORNERS, 2.0, "B has rank 3, and there are other matrices with its range", "hardly see each other"),
+            (RANK_4, 0.01, "L has nullity 11 or more, B has rank [4-9], and nothing shows", "No point has a neighbour"),
+            (RANDOM, 0.1, "L has nullity 11 or more, B has rank [4-9], and nothing shows", "usually makes"),
+        ],
+        ids=["square", "square, wide", "four clusters", "identity", "narrow"],
+    )
+    def test_degeneracy_is_explained(self, X, bandwidth, reason, advice):
+        with pytest.warns(ConvergenceWarning, match=f"'degenerate'.*{reason}.*{advice}") as record:
+            SDPEmbedding(bandwidth=bandwidth, random_state=0).fit(X)
+        assert ("usually" in str(record[0].message)) == ("usually" in advice)
 
     @pytest.mark.parametrize("tol", [1e-1, 1e-2, 1e-3, 1e-4, 1e-5])
     def test_a_loose_tolerance_is_no_degeneracy(self, tol):
@@ -270,3 +295,70 @@ class TestScikitLearn:
         assert est.status_ == "max_iter"
         assert est.n_iter_ == 1
         assert est.certificate_.relative_gap > est.tol
+
+    def test_the_gap_in_a_warning_is_rounded_up_as_that_of_the_certificate(self):
+        with pytest.warns(ConvergenceWarning, match="relative gap ") as record:
+            est = SDPEmbedding(bandwidth=1.0, random_state=0).fit(SQUARE)
+        shown = re.search(r"relative gap (\S+)", str(record[0].message))[1]
+        assert f"relative_gap={shown}," in repr(est.certificate_)
+        assert est.certificate_.relative_gap <= float(shown) <= 1.02 * est.certificate_.relative_gap
+
+    def test_no_further_progress_has_the_status_max_iter_and_says_so(self):
+        with pytest.warns(ConvergenceWarning, match=r"status 'max_iter': no further progress after \d+ iterations"):
+            est = SDPEmbedding(bandwidth=2.0, tol=1e-14, random_state=0).fit(WINE)
+        assert est.n_iter_ < est.max_iter
+
+    @pytest.mark.parametrize("message", ["", ".*'interrupted'"], ids=["any status", "interrupted"])
+    def test_what_ctrl_c_does_to_a_search(self, message, monkeypatch):
+        """It ends one fit, and the search goes on; with such warnings turned into errors the search ends."""
+        report, pending = _Loop._report, ["Ctrl-C"]
+
+        def interrupt(loop, iterate):
+            report(loop, iterate)
+            if pending and len(loop.history) == 3:
+                pending.clear()
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(_Loop, "_report", interrupt)
+        model = make_pipeline(SDPEmbedding(random_state=0), KNeighborsClassifier())
+        search = GridSearchCV(model, {"sdpembedding__bandwidth": [3.0, 4.0]}, cv=2, error_score="raise")
+        with pytest.warns(ConvergenceWarning, match="'interrupted': stopped by the user") as record:
+            search.fit(WINE, WINE_CLASS)
+        assert len(record) == 1
+        assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+        pending.append("Ctrl-C")
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message, ConvergenceWarning)
+            with pytest.raises(ConvergenceWarning, match="'interrupted'"):
+                search.fit(WINE, WINE_CLASS)
+
+
+class TestUnitRows:
+    def test_far_rows_lose_nothing_and_there_is_no_warning(self):
+        est, lengths = fit(MOONS, bandwidth=0.5, normalize="unit"), fit(MOONS, bandwidth=0.5)
+        far = np.vstack([MOONS[:2], MOONS[:3] + 1e3, [[1e100, 0.0]]])
+        with pytest.warns(UserWarning, match="overflows: rows 2, 3, 4, 5"):
+            Z = lengths.transform(far)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = est.transform(far)
+            np.testing.assert_array_equal(np.vstack(list(est.transform_blocks(far))), found)
+            w = np.r_[np.ones(len(MOONS)), np.zeros(4)]
+            without_weight = fit(np.vstack([MOONS, far[2:]]), w, bandwidth=0.5, normalize="unit").embedding_[-4:]
+        np.testing.assert_allclose(found, Z / np.linalg.norm(Z, axis=1, keepdims=True), rtol=1e-12)
+        np.testing.assert_allclose(without_weight, found[2:], rtol=1e-12)
+
+    def test_the_learned_kernel_has_lengths_and_warns(self):
+        est, lengths = fit(MOONS, bandwidth=0.5, normalize="unit"), fit(MOONS, bandwidth=0.5)
+        far = MOONS[:2] + 1e3
+        with pytest.warns(UserWarning, match="overflows: rows 0, 1"):
+            B = est.learned_kernel(far)
+        with pytest.warns(UserWarning, match="overflows"):
+            np.testing.assert_array_equal(B, lengths.learned_kernel(far))
+
+
+def test_an_unknown_kernel_is_told_all_names():
+    names = "'gaussian', 'laplacian', 'matern', 'neighbors', 'precomputed', or a callable"
+    for kernel in ("rbf", 3, ["gaussian"]):
+        with pytest.raises(ValueError, match=f"`kernel` must be one of {names}"):
+            SDPEmbedding(kernel=kernel).fit(MOONS)

@@ -5,7 +5,8 @@ import pytest
 from scipy.linalg import cholesky
 
 from elliptope.operators import factorization
-from elliptope.operators.factorization import upper_cholesky
+from elliptope.operators.factorization import factorize_lower, upper_cholesky
+from elliptope.sdp.ascent.linalg import cholesky as lower_cholesky
 
 
 @pytest.fixture(params=[1, 7, 16, 50, 64])
@@ -56,3 +57,22 @@ def test_large_ones_go_by_panels(monkeypatch):
     upper_cholesky(definite(40).T)
     upper_cholesky(definite(50).T)
     assert sizes == [40, 20, 20, 10]
+
+
+@pytest.mark.parametrize("n", [1, 2, 50, 300])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_not_finite_is_not_definite(n, value):
+    """LAPACK's own check does not notice."""
+    A = definite(n)
+    A[-1, 0] = A[0, -1] = value
+    for order in "CF":
+        assert factorize_lower(A.copy(order=order)) is None
+    assert upper_cholesky(A.copy(order="F")) is None
+    assert lower_cholesky(A) is None
+
+
+@pytest.mark.usefixtures("panels")
+def test_nor_is_it_by_panels():
+    A = definite()
+    A[-1, 0] = np.nan
+    assert upper_cholesky(A.T) is None

@@ -347,7 +347,10 @@ class TestRefusals:
 
     @pytest.mark.parametrize(
         ("entry", "message"),
-        [(np.nan, "`cost` must be finite, got NaN or infinity"), (7.0, r"`cost` must be symmetric, got max\|C - C.T\| = 7")],
+        [
+            (np.nan, "`cost` must be finite, got nan at row 0, column 1"),
+            (7.0, r"`cost` must be symmetric, got max\|C - C.T\| = 7"),
+        ],
     )
     def test_bad_entries(self, library, entry, message):
         C = np.eye(5)

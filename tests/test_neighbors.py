@@ -483,9 +483,17 @@ class TestArguments:
 
     def test_more_neighbours_than_distinct_points(self):
         copies = np.repeat(BLOBS[:5], 3, axis=0)
-        with pytest.raises(ValueError, match="between 2 and the number of distinct points, 5, got 6"):
+        with pytest.raises(
+            ValueError, match=r"between 2 and the number of distinct points, 5, got 6: .*\. Lower `n_neighbors`\.$"
+        ):
             solve(copies)
         assert np.isfinite(solve(copies, k=5).embedding_).all()
+
+    def test_equal_rows(self):
+        with pytest.raises(ValueError, match="`X` must have at least 2 distinct points, got 1"):
+            solve(np.ones((30, 2)))
+        with pytest.raises(ValueError, match=r"between 2 and the number of distinct points, 5, got 1: .* neighbour\.$"):
+            Neighbors().fit(BLOBS[:5], 1)
 
     def test_ranges(self):
         with pytest.raises(ValueError, match=r"at most 1e\+150 in size"):

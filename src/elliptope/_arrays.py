@@ -73,6 +73,13 @@ def is_sparse(x: Any) -> bool:
     return not str(getattr(x, "layout", "strided")).endswith("strided")
 
 
+def has_real_dtype(x: Any) -> bool:
+    """Whether the dtype of ``x`` is one of real numbers; integers and truth values are."""
+    if is_foreign(x):
+        return not namespace(x).isdtype(x.dtype, "complex floating")
+    return np.dtype(x.dtype).kind in "fiub"  # a LinearOperator may leave it open: None stands for float64
+
+
 def columnwise(V: Array) -> Array:
     """A thin matrix with contiguous columns in NumPy, as it is elsewhere."""
     return np.asfortranarray(V) if isinstance(V, np.ndarray) else V

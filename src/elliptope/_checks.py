@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from ._arrays import as_numpy
+from ._arrays import as_numpy, has_real_dtype, total
 
 Array = np.ndarray
 
@@ -52,9 +53,65 @@ def check_between(name: str, value: Any, low: float, high: float) -> float:
     return float(value)
 
 
+def check_bool(name: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"`{name}` must be True or False, got {value!r}.")
+    return bool(value)
+
+
+def check_callable(name: str, value: Any) -> None:
+    if value is not None and not callable(value):
+        raise ValueError(f"`{name}` must be a callable or None, got {value!r}.")
+
+
+def check_rng(rng: Any) -> np.random.Generator:
+    """A generator, from whatever :func:`numpy.random.default_rng` makes one of."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`rng` must be a Generator, a non-negative integer or None, got {rng!r}.") from error
+
+
+def check_real(name: str, x: Any) -> None:
+    """Raise unless the entries of an array, a sparse matrix or a linear operator are real numbers by their dtype."""
+    if not has_real_dtype(x):
+        raise ValueError(f"`{name}` must be real, got dtype {x.dtype}.")
+
+
+def as_real(name: str, value: Any) -> Array:
+    """A NumPy array of real numbers; no mask and no imaginary part is dropped in silence."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise ValueError(f"`{name}` must be an array without a mask, got type {type(value).__name__}; fill it first.")
+    try:
+        x = np.asarray(as_numpy(value))
+        if x.dtype == object:
+            x = x.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        what = f"type {type(value).__name__}: {str(error).rstrip('.')}"
+        raise ValueError(f"`{name}` must be an array of real numbers, got {what}.") from error
+    check_real(name, x)
+    return x
+
+
+def _row_and_column(row: int, column: int) -> str:
+    return f"row {row}, column {column}"
+
+
+def check_entries(name: str, entries: Array, place: Callable[..., str] = _row_and_column) -> None:
+    """Raise where entries, of whatever library, are not finite; ``place`` says in words where an index is."""
+    # A sum is finite only if its terms are; where it is not, it may still have overflowed.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if math.isfinite(total(entries)):
+            return
+    entries = as_numpy(entries)
+    bad = np.argwhere(~np.isfinite(entries)).tolist()
+    if bad:
+        raise ValueError(f"`{name}` must be finite, got {float(entries[*bad[0]])!r} at {place(*bad[0])}.")
+
+
 def check_vector(name: str, value: Any, n: int, *, zero: bool = False) -> Array:
     """A float64 vector of length n with positive (or, with ``zero``, non-negative) finite entries."""
-    v = np.asarray(as_numpy(value), dtype=np.float64)
+    v = np.asarray(as_real(name, value), dtype=np.float64)
     if v.shape != (n,):
         raise ValueError(f"`{name}` must have one entry per row, shape ({n},), got shape {v.shape}.")
     good = ((v >= 0) if zero else (v > 0)) & np.isfinite(v)
@@ -67,12 +124,10 @@ def check_vector(name: str, value: Any, n: int, *, zero: bool = False) -> Array:
 
 def check_factor(name: str, value: Any, n: int) -> Array:
     """A float64 matrix with n rows, at least one column and finite entries."""
-    H = np.asarray(as_numpy(value), dtype=np.float64)
+    H = np.asarray(as_real(name, value), dtype=np.float64)
     if H.ndim != 2 or len(H) != n or H.shape[1] < 1:
         raise ValueError(f"`{name}` must be an array of shape ({n}, r), got shape {H.shape}.")
-    if not np.isfinite(H).all():
-        row, column = np.argwhere(~np.isfinite(H))[0]
-        raise ValueError(f"`{name}` must be finite, got {float(H[row, column])!r} at row {row}.")
+    check_entries(name, H)
     return H
 
 

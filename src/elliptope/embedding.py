@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from ._progress import with_callbacks
 from ._starts import truncated_start
 from ._threads import count_threads
 from .diagonals import resolve_diagonal
-from .kernels import Array, Kernel
+from .extension import Attention, Diagonal
+from .kernels import BUILT_IN, Array, Kernel, unknown_kernel
 from .neighbors import neighbor_rule
 from .operators import KernelOperator, NystroemOperator, SparseOperator, TiledOperator, TruncatedOperator
 from .planner import OPERATORS, choose_operator
@@ -30,6 +31,8 @@ _IDENTITY_KERNEL = 1e-12
 # Points for which the problem is solved first where products are dear, and the gap to which.
 _COARSE_ROWS = 4000
 _COARSE_TOL = 1e-3
+# Log of a length that stands for all larger ones where rows are brought to unit length afterwards.
+_ANY_LOG_LENGTH = 300.0
 
 
 class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
@@ -69,10 +72,10 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         bandwidth rules.
     operator : {"auto", "dense", "tiled", "nystroem", "sparse"}
         How the kernel is applied. ``"dense"`` stores it, which allows a proof. ``"tiled"`` recomputes it at every product;
-        the certificate is then probabilistic. ``"nystroem"`` replaces it by one of low rank: the certificate is that of the
-        surrogate, and its ``exact_interval`` says what follows for the exact problem. ``"sparse"`` leaves out what is
-        negligible (Gaussian kernels) or zero (``kernel="neighbors"``). ``"auto"``: dense as long as it fits, then tiled; a
-        fit that does not fit into memory is refused before it starts.
+        the certificate is then proved at wide bandwidths, and probabilistic at others. ``"nystroem"`` replaces it by one of
+        low rank: the certificate is that of the surrogate, and its ``exact_interval`` says what follows for the exact
+        problem. ``"sparse"`` leaves out what is negligible (Gaussian kernels) or zero (``kernel="neighbors"``). ``"auto"``:
+        dense as long as it fits, then tiled; a fit that does not fit into memory is refused before it starts.
     n_landmarks : int
         For ``operator="nystroem"``.
     solver : {"auto", "power"}
@@ -101,6 +104,9 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
     certificate_ : Certificate
         Objective, upper bound, gap and their grade.
     status_ : {"optimal", "degenerate", "max_iter", "interrupted"}
+        ``"degenerate"``: the objective is proved, but other embeddings are as good, to working precision. ``"max_iter"``:
+        ``tol`` was not reached within ``max_iter`` iterations, or there was no further progress before; the warning says
+        which. ``"interrupted"``: stopped by Ctrl-C or a callback, with the best iterate so far.
     n_iter_, n_products_ : int
         Iterations, and block products with J (the unit of work).
     n_features_in_, feature_names_in_
@@ -177,8 +183,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         if constant and self.status_ == "optimal":
             self.status_ = "degenerate"
         self._extension = self._extend(posed, Xi)
-        extend = partial(self._extension.normalized, diagonal=self._diagonal, n_jobs=count_threads(self.n_jobs))
-        self.embedding_ = self._finish(posed.all_rows(Xi, extend))
+        self.embedding_ = self._finish(posed.all_rows(Xi, self._embed_rows))
         if self.verbose:
             print(f"{self.status_}: {solution.message}")
         if self.status_ != "optimal":
@@ -251,13 +256,23 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         without bound away from them: a new point that lies where there was no data is embedded far out, in the direction of
         the training points nearest to it. Use ``normalize="unit"`` where only directions should count.
         """
-        return self._finish(self._extension_of(X))
+        return self._finish(self._embed_rows(self._check_new(X)))
 
     def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
-        return self._extension.normalized(X, self._diagonal, first=first, n_jobs=count_threads(self.n_jobs))
+        diagonal = _AnyLength(self._diagonal) if self.normalize == "unit" else self._diagonal
+        return self._extension.normalized(X, diagonal, first=first, n_jobs=count_threads(self.n_jobs))
+
+    def _extension_of(self, X: Any) -> Array:
+        """With lengths, whatever ``normalize`` is: the learned kernel has them."""
+        rows = self._check_new(X)
+        return self._extension.normalized(rows, self._diagonal, n_jobs=count_threads(self.n_jobs))
 
     def _check_parameters(self) -> None:
         self._check_solver_parameters()
+        names = (*BUILT_IN, "neighbors", "precomputed")
+        named = isinstance(self.kernel, str) and self.kernel in names
+        if not (named or callable(self.kernel) or neighbor_rule(self.kernel)):
+            raise unknown_kernel(self.kernel, names)
         check_choice("operator", self.operator, ("auto", *OPERATORS))
         check_integer("n_landmarks", self.n_landmarks, 1)
         check_choice("solver", self.solver, tuple(METHODS))
@@ -302,5 +317,21 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         elif (J.m <= (1 + _IDENTITY_KERNEL) * J.w * J.kernel_diagonal()).all():
             remedy = f" No point has a neighbour within the bandwidth (K is the identity to rounding): increase {knob}."
         elif self.status_ == "degenerate":
-            remedy = f" Other embeddings are as good; a larger {knob} usually makes the optimum unique."
+            remedy = f" Other embeddings are as good; {self._against_others(knob)}."
         return f"{ended}{solution.message}.{remedy}"
+
+    def _against_others(self, knob: str) -> str:
+        null = self.certificate_.null_space
+        if null is not None and null.strict and not null.unique:
+            return f"a larger {knob} helps where groups of points hardly see each other, but not against symmetric points"
+        return f"a larger {knob} usually makes the optimum unique"
+
+
+@dataclass(frozen=True)
+class _AnyLength:
+    """A bound d(x) for rows of which only the direction is kept: no length overflows, and those that vanish still do."""
+
+    diagonal: Diagonal
+
+    def log_radius(self, attention: Attention) -> Array:
+        return np.minimum(self.diagonal.log_radius(attention), _ANY_LOG_LENGTH)

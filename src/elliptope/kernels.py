@@ -287,5 +287,9 @@ def make_kernel(kernel: str | Callable, bandwidth: float | None) -> Kernel:
         if bandwidth is None:
             raise ValueError(f"`bandwidth` is required for kernel={kernel!r}, got None.")
         return BUILT_IN[kernel](bandwidth)
-    allowed = ", ".join(repr(name) for name in (*BUILT_IN, "precomputed"))
-    raise ValueError(f"`kernel` must be one of {allowed}, or a callable k(X, Y), got {kernel!r}.")
+    raise unknown_kernel(kernel, (*BUILT_IN, "precomputed"))
+
+
+def unknown_kernel(kernel: object, names: tuple[str, ...]) -> ValueError:
+    """The error for a ``kernel`` that is none of these names, and no callable."""
+    return ValueError(f"`kernel` must be one of {', '.join(map(repr, names))}, or a callable k(X, Y), got {kernel!r}.")

@@ -210,10 +210,13 @@ def graph_kernel(X: Any, n_neighbors: int, support: Array) -> GraphKernel:
 
 
 def _check_count(n_neighbors: int, n: int) -> None:
+    if n < 2:
+        raise ValueError(f"`X` must have at least 2 distinct points, got {n}: a point needs another one for its scale.")
     if not 2 <= n_neighbors <= n:
+        remedy = " Lower `n_neighbors`." if n_neighbors > n else ""
         raise ValueError(
             f"`n_neighbors` must be between 2 and the number of distinct points, {n}, got {n_neighbors}: a point counts as "
-            f"its own first neighbour."
+            f"its own first neighbour.{remedy}"
         )
 
 

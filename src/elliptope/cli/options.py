@@ -186,7 +186,8 @@ def add_estimator(
     group = parser.add_argument_group("the embedding")
     if len(methods) > 1:
         group.add_argument("--method", choices=methods, help=f"(default: {_DEFAULT_METHOD})")
-    group.add_argument("--standardize", action="store_true", help="z-score the columns first; a saved model remembers how")
+    scaling = "z-score the columns first, by the standard deviation with n - 1; a saved model remembers how"
+    group.add_argument("--standardize", action="store_true", help=scaling)
     for flag, (parameter, how) in _FLAGS.items():
         if flag not in without and any(parameter in _parameters(METHODS[method]) for method in methods):
             group.add_argument(flag, dest=parameter, **how)

@@ -52,7 +52,7 @@ def factorize_lower(T: Array) -> Callable[[Array], Array] | None:
     """
     if T.flags.f_contiguous and len(T) <= _LARGEST_WHOLE:
         factor, info = dpotrf(T, lower=1, clean=0, overwrite_a=1)
-        return cholesky_solver(factor, lower=1) if info == 0 else None
+        return cholesky_solver(factor, lower=1) if completed(factor, info) else None
     # The lower triangle of a C-ordered array is the upper triangle of its transpose.
     U = upper_cholesky(T.T)
     return None if U is None else cholesky_solver(U)
@@ -65,8 +65,13 @@ def upper_cholesky(A: Array) -> Array | None:
     """
     if len(A) <= _LARGEST_WHOLE:
         factor, info = dpotrf(A, lower=0, clean=0, overwrite_a=1)
-        return factor if info == 0 else None
+        return factor if completed(factor, info) else None
     return _cholesky_by_panels(A)
+
+
+def completed(factor: Array, info: int) -> bool:
+    """Whether LAPACK's Cholesky factorisation ran to completion: OpenBLAS's does not notice NaN, which ends up in pivots."""
+    return info == 0 and bool(np.isfinite(factor.diagonal()).all())
 
 
 def _cholesky_by_panels(A: Array) -> Array | None:
@@ -75,7 +80,7 @@ def _cholesky_by_panels(A: Array) -> Array | None:
     for start in range(0, n, _PANEL):
         rows, rest = slice(start, min(start + _PANEL, n)), slice(min(start + _PANEL, n), n)
         U, info = dpotrf(np.asfortranarray(A[rows, rows]), lower=0, clean=0, overwrite_a=1)
-        if info != 0:
+        if not completed(U, info):
             return None
         _write_triangle(A[rows, rows], U)
         P = dtrsm(1.0, U, np.asfortranarray(A[rows, rest]), trans_a=1, overwrite_b=1)

@@ -9,15 +9,18 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
-from .._arrays import all_nonzero, is_foreign, is_sparse, largest, like, namespace, owned, total
-from .._checks import check_vector
+from .._arrays import all_nonzero, hollow, is_foreign, is_sparse, largest, like, namespace, owned
+from .._checks import as_real, check_entries, check_real, check_vector
 from .base import Array, Operator
 from .dense import DenseStorage
+from .factorization import UNIT
 from .metric import Metric
 from .sparse import SparseMatrix
 
-# Asymmetry, relative to the largest entry, that is put down to rounding.
+# Asymmetry that is put down to rounding: relative to the largest entry off the diagonal (the rest does not matter to the
+# optimum), and in units of rounding of the largest one on it (Q Qᵀ is the identity and what products leave of zeros).
 _SYMMETRY = 1e-10
+_ROUNDINGS = 8
 # Rows that are compared with columns at a time.
 _PANEL = 64
 
@@ -42,30 +45,43 @@ class MatrixFree(Operator):
         self.n = C.shape[0]
         self._C = C
         self._s = row_scale
-        self._diagonal = row_scale**2 * self._diagonal_of_C()
-        self._check_symmetric()
+        d = self._diagonal_of_C()
+        self._check_symmetric(d)
+        self._diagonal = row_scale**2 * d
 
-    def _check_symmetric(self) -> None:
+    def _product(self, V: Array) -> Array:
+        """C V, finite."""
+        P = as_real("cost", self._C.matmat(V))
+        check_entries("cost", P, lambda row, column: f"row {row} of a product")
+        return P
+
+    def _check_symmetric(self, d: Array) -> None:
         """xᵀCy = yᵀCx for a random pair: an asymmetric C passes with probability zero."""
         V = np.random.default_rng(0).standard_normal((self.n, 2))
-        G = V.T @ self._C.matmat(V)
-        if abs(G[0, 1] - G[1, 0]) > _SYMMETRY * self.n * np.abs(G).max():
+        with np.errstate(over="ignore", invalid="ignore"):  # the solver refuses such sizes
+            G = V.T @ (self._product(V) - d[:, None] * V)
+            asymmetry = abs(G[0, 1] - G[1, 0])
+            # The diagonal is taken off, but not the rounding that it caused.
+            rounding = _ROUNDINGS * UNIT * math.sqrt(self.n) * np.abs(d * V[:, 0] * V[:, 1]).max()
+        if asymmetry > self.n * max(_SYMMETRY * np.abs(G).max(), rounding):
             raise ValueError(f"`cost` must be symmetric, got x'Cy = {G[0, 1]:.6g} and y'Cx = {G[1, 0]:.6g}.")
 
     def _diagonal_of_C(self) -> Array:
         if hasattr(self._C, "diagonal"):
-            return np.asarray(self._C.diagonal(), dtype=np.float64)
+            d = np.asarray(as_real("cost", self._C.diagonal()), dtype=np.float64)
+            check_entries("cost", d, lambda row: f"row {row} of its diagonal")
+            return d
         found = np.empty(self.n)
         for start in range(0, self.n, self._PROBE):
             rows = np.arange(start, min(start + self._PROBE, self.n))
             E = np.zeros((self.n, len(rows)))
             E[rows, rows - start] = 1.0
-            found[rows] = self._C.matmat(E)[rows, rows - start]
+            found[rows] = self._product(E)[rows, rows - start]
         return found
 
     def core_matmat(self, V: Array) -> Array:
         s = self._s[:, None]
-        return np.asfortranarray(s * self._C.matmat(s * V) - self._diagonal[:, None] * V)
+        return np.asfortranarray(s * self._product(s * V) - self._diagonal[:, None] * V)
 
     def offset(self) -> Array:
         return self._diagonal
@@ -83,10 +99,10 @@ def as_operator(cost: Any, diagonal: Array | None = None) -> Operator:
         return cost
     if is_sparse(cost):
         raise ValueError(f"`cost` must be a dense tensor or a SciPy sparse matrix, got a tensor of layout {cost.layout}.")
-    if not (isinstance(cost, LinearOperator) or sparse.issparse(cost) or is_foreign(cost)):
-        cost = np.asarray(cost)
-    if _is_complex(cost):
-        raise ValueError(f"`cost` must be real, got dtype {cost.dtype}.")
+    if isinstance(cost, LinearOperator) or sparse.issparse(cost) or is_foreign(cost):
+        check_real("cost", cost)
+    else:
+        cost = as_real("cost", cost)
     if len(cost.shape) != 2 or cost.shape[0] != cost.shape[1] or cost.shape[0] == 0:
         raise ValueError(f"`cost` must be a square symmetric matrix, got shape {cost.shape}.")
     n = cost.shape[0]
@@ -95,29 +111,26 @@ def as_operator(cost: Any, diagonal: Array | None = None) -> Operator:
         return MatrixFree(cost, s)
     if sparse.issparse(cost):
         cost = sparse.csr_array(cost, dtype=np.float64)
-        _check_finite(cost.data)
-        _check_symmetric(abs(cost - cost.T).max(), abs(cost).max())
+        check_entries("cost", cost.data, lambda k: _place_in(cost, k))
+        asymmetry = abs(cost - cost.T).max()
+        if asymmetry:
+            d = cost.diagonal()
+            _check_symmetric(asymmetry, abs(cost - sparse.diags_array(d)).max(), largest(abs(d)))
         return SparseMatrix(cost, s)
     cost = owned(cost)
-    _check_finite(cost)
+    check_entries("cost", cost)
     if not _is_symmetric(cost):
-        _check_symmetric(largest(abs(cost - cost.T)), largest(abs(cost)))
-        cost = 0.5 * (cost + cost.T)
+        with np.errstate(over="ignore"):
+            asymmetry = largest(abs(cost - cost.T))
+        _check_symmetric(asymmetry, largest(hollow(abs(cost))), largest(abs(namespace(cost).linalg.diagonal(cost))))
+        half = 0.5 * cost  # first, or else the sum may overflow
+        cost = half + half.T
     return DenseMatrix(cost, s)
 
 
-def _is_complex(cost: Any) -> bool:
-    if is_foreign(cost):
-        return namespace(cost).isdtype(cost.dtype, "complex floating")
-    return np.issubdtype(cost.dtype, np.complexfloating)
-
-
-def _check_finite(entries: Array) -> None:
-    # A sum is finite only if its terms are; where it is not, it may still have overflowed.
-    with np.errstate(over="ignore", invalid="ignore"):
-        finite = math.isfinite(total(entries))
-    if not finite and not all_nonzero(namespace(entries).isfinite(entries)):
-        raise ValueError("`cost` must be finite, got NaN or infinity.")
+def _place_in(C: sparse.csr_array, k: int) -> str:
+    """Where the k-th of the stored entries stands."""
+    return f"row {np.searchsorted(C.indptr, k, side='right') - 1}, column {C.indices[k]}"
 
 
 def _is_symmetric(C: Array) -> bool:
@@ -127,6 +140,10 @@ def _is_symmetric(C: Array) -> bool:
     return all(all_nonzero(C[a:b, a:] == C[a:, a:b].T) for a, b in panels)
 
 
-def _check_symmetric(asymmetry: float, size: float) -> None:
-    if asymmetry > _SYMMETRY * size:
-        raise ValueError(f"`cost` must be symmetric, got max|C - C.T| = {asymmetry:.3g} with max|C| = {size:.3g}.")
+def _check_symmetric(asymmetry: float, off_diagonal: float, diagonal: float) -> None:
+    """Raise unless rounding explains max|C - Cᵀ|, given the largest entries off the diagonal and on it."""
+    if asymmetry > max(_SYMMETRY * off_diagonal, _ROUNDINGS * UNIT * diagonal):
+        raise ValueError(
+            f"`cost` must be symmetric, got max|C - C.T| = {asymmetry:.3g} with entries of up to {off_diagonal:.3g} "
+            f"off the diagonal."
+        )

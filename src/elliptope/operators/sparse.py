@@ -102,7 +102,8 @@ class SparseMatrix(SparseStorage):
         self.n = C.shape[0]
         self._s = row_scale
         self._Q = np.empty((self.n, 0))
-        self._store(sparse.csr_array(0.5 * (C + C.T)))
+        half = 0.5 * C  # first, or else the sum may overflow
+        self._store(sparse.csr_array(half + half.T))
 
 
 class SparseOperator(SparseStorage, KernelOperator):

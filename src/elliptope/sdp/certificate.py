@@ -29,12 +29,13 @@ NATURAL = ("slack", "own")
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is known about the optimum :math:`p_\\star`: ``objective`` ≤ p⋆ ≤ ``upper_bound``.
+    """What is known about the optimum :math:`p_\\star`: ``objective`` ≤ p⋆ ≤ ``upper_bound``, the former to rounding.
 
     Attributes
     ----------
     objective, upper_bound : float
-        Value attained, and bound on what any feasible B attains.
+        Value attained, as computed, and bound on what any feasible B attains, rounding included. A value may be wrong by
+        the rounding of a sum of the y, which shows where J has a diagonal that is larger by far than all else.
     gap : float
         Their difference, computed without the diagonal of J, so that it is not lost in the rounding of two large numbers.
     grade : {"proved", "probabilistic", "estimate"}
@@ -50,7 +51,7 @@ class Certificate:
         In the operator's own metric, where it has one.
     gain : float
         Objective less Tr J (the offset of the operator, in general), the denominator of ``relative_gap``. Where J is
-        diagonal there is none, and Σ|y| takes its place.
+        diagonal there is none, and Σ|y|, or else that of the metric, takes its place.
     weights : {"slack", "multiplicative", "additive", "own"}
         In which metric the bound was taken.
     null_space : NullSpace or None
@@ -92,7 +93,7 @@ class Certificate:
     def _relative(self, gap: float) -> float:
         if self.gain > 0:
             return gap / self.gain
-        return math.inf if gap > 0 else 0.0
+        return 0.0 if gap <= 0 else math.inf  # so, too, where they are not numbers
 
     def __repr__(self) -> str:
         grade = self.grade
@@ -146,7 +147,8 @@ def bound(
         gain = offset or weight
     return Certificate(
         objective=iterate.objective,
-        upper_bound=iterate.objective + gap + n * UNIT * (core + offset),
+        # The offset itself, two scalings of a diagonal, has errors of a few units.
+        upper_bound=iterate.objective + gap + (n + 8) * UNIT * (core + offset),
         gap=gap,
         grade=grade,
         failure_probability=probability,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -42,13 +43,23 @@ def certify(
     if effort != "lanczos":
         metrics = dual_metrics(iterate)
         first = _prove_by_moments(problem, iterate, metrics, rng)
-        # Where it misses the tolerance by the residual of H, so would a factorisation.
-        if first is not None and (first.relative_gap <= tol or (effort == "attempt" and iterate.least_gap > tol)):
+        if first is not None and _suffices(first, problem, iterate, tol, effort):
             return first, None
         if problem.operator.can_factor:
             other, escape = _certify_by_factorization(problem, iterate, metrics, rng, tol, effort)
-            return first if first is not None and effort == "proof" and first.gap < other.gap else other, escape
+            if first is not None and first.gap < other.gap and (effort == "proof" or first.relative_gap <= tol):
+                return replace(first, null_space=other.null_space), escape
+            return other, escape
     return certify_by_tests(problem, iterate, rng, tol, effort)
+
+
+def _suffices(certificate: Certificate, problem: Problem, iterate: Iterate, tol: float, effort: str) -> bool:
+    """Whether a proof by moments is all that is wanted, or all that there is."""
+    if certificate.relative_gap > tol:
+        # Where it misses the tolerance by the residual of H, so would a factorisation.
+        return effort == "attempt" and iterate.least_gap > tol
+    # A factorisation tells the null space of L from the range of H where products do not.
+    return certificate.null_space is not None or iterate.defect > _READABLE or not problem.operator.can_factor
 
 
 def _certify_by_factorization(
@@ -89,7 +100,9 @@ def _prove_by_moments(
         return None
     known, null = proof.known, None
     if iterate.defect <= _READABLE:
-        null = null_space_among(known.basis, known.values, proof.lowest, iterate, metric)
+        # Rows of the range of H are off from those of the null space by their displacement over the next eigenvalue.
+        error = iterate.stationarity / proof.margin
+        null = null_space_among(known.basis, known.values, proof.lowest, iterate, metric, error)
     return bound(iterate, "slack", metric, proof.shift, "proved", 0.0, problem.operator.error_bounds, null)
 
 

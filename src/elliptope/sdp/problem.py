@@ -17,6 +17,9 @@ from .steps import Rows, measure, normalize_rows
 
 # A column of H with no entry beyond this holds a negligible part (1e-7) of the squared length of every row.
 SMALL_COLUMN = 3e-4
+# Sizes of a product, and of a diagonal, of whose squares none overflows or underflows, summed over as many rows as one may
+# have.
+_LARGEST, _SMALLEST = 1e140, 1e-140
 # Defect, relative to a gap, at which the range of H is not in its way, whatever is left of short columns.
 _CLEAR = 0.1
 
@@ -113,7 +116,7 @@ class Iterate:
         """
         size = self.gain if self.gain > 0 else self.rows.absolute
         square = self.rows.square if self.coupling is None else inner(self.residual, self.displacement)
-        return math.sqrt(max(square, 0.0) / size) if size > 0 else 0.0
+        return 0.0 if size == 0 else math.sqrt(max(square, 0.0) / size)
 
     @lazy
     def metric(self) -> Metric:
@@ -151,7 +154,17 @@ class Iterate:
     @lazy
     def isolated(self) -> bool:
         """Whether no row is held by any other, which is so where J is diagonal."""
-        return not bool(namespace(self.pull).any(self.pull))
+        return not bool(namespace(self.P).any(self.P))
+
+
+def check_size(iterate: Iterate) -> None:
+    """Refuse a cost whose products are not finite, or so large or small that their squares overflow or underflow."""
+    size, diagonal = largest(abs(iterate.P)), largest(abs(iterate.offset))
+    if not (size == 0 or _SMALLEST <= size <= _LARGEST) or not diagonal <= _LARGEST:
+        raise ValueError(
+            f"`cost`, scaled by `diagonal`, must have a diagonal of at most {_LARGEST:g}, and products with vectors of size "
+            f"1 between {_SMALLEST:g} and {_LARGEST:g}, got {diagonal:.3g} and {size:.3g}; multiply it by a constant."
+        )
 
 
 @dataclass(frozen=True)

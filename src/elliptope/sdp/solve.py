@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._arrays import hstack, largest, like
-from .._checks import check_choice, check_factor, check_integer, check_positive
+from .._checks import check_bool, check_callable, check_choice, check_factor, check_integer, check_positive, check_rng
 from .._rounding import round_up
 from .._threads import ONE_THREAD, one_blas_thread
 from ..operators import as_operator
@@ -20,9 +20,9 @@ from .ascent import METHODS, Method
 from .certificate import Certificate, no_bound
 from .certify import certify
 from .moments import expects_proof
-from .probable import certify_by, estimate_bound, riding_test
+from .probable import MAX_FAILURES, certify_by, estimate_gap, riding_test
 from .probes import Passenger, share
-from .problem import Goal, Iterate, OutOfProducts, Problem, drop_columns, random_start
+from .problem import Goal, Iterate, OutOfProducts, Problem, check_size, drop_columns, random_start
 from .steps import normalize_rows
 from .verdict import Ended, verdict
 
@@ -42,14 +42,14 @@ _REFINE = 0.2
 _FIRST_ATTEMPT = 4.0
 # ... and the least gap, relative to the tolerance.
 _WORTH_A_PROOF = 0.8
-# Escapes and refinements before giving up.
-_MAX_FAILURES = 20
 _SMALLEST_ESCAPE = 1e-5
 # Columns that a product must take for the price of one if others are to ride along, and the defect, relative to the
 # tolerance, at which a dual vector is good enough to be tested.
 _COMPANY = 8
 _BOARDING = 0.01
 _SMALLEST_STATIONARITY = 1e-14
+# Changes of the gain below this part of it are rounding.
+_ROUNDING = 1e-14
 # Largest entry of a column that is dropped to get past a stall.
 _TRIM = 3e-3
 
@@ -141,7 +141,7 @@ def solve(
     method : {"auto", "power"}
         ``"power"`` is Algorithm 1 of the paper and needs a psd cost.
     rank : int or "auto"
-        Columns of the starting factor; the certificate adds more when they are needed.
+        Columns of the starting factor, at most n; the certificate adds more when they are needed.
     tol : float
         Certified ``relative_gap`` to reach.
     polish : bool
@@ -151,8 +151,9 @@ def solve(
         Iterations, over all phases.
     max_products : int, optional
         Block products, which are what a solve costs. One that has spent them ends as with ``max_iter``, with a probabilistic
-        bound instead of a proof.
+        bound instead of a proof, whose products come on top.
     rng : Generator, int or None
+        For the random start, and for what else is left to chance.
     start : (n, r) array, optional
         Warm start; rows are normalised.
     callback : callable, optional
@@ -165,7 +166,8 @@ def solve(
     """
     check_choice("method", method, tuple(METHODS))
     tol, max_iter = check_positive("tol", tol), check_integer("max_iter", max_iter, 1)
-    rng = np.random.default_rng(rng)
+    check_callable("callback", callback)
+    polish, rng = check_bool("polish", polish), check_rng(rng)
     problem = Problem(as_operator(cost, diagonal))
     if max_products is not None:
         problem.max_products = check_integer("max_products", max_products, 1, "None or ")
@@ -177,10 +179,18 @@ def solve(
 def _start(problem: Problem, rank: int | str, start: Array | None, rng: np.random.Generator) -> Array:
     n = problem.n
     if start is not None:
-        return normalize_rows(check_factor("start", start, n), rng)
+        start = check_factor("start", start, n)
+        _, exponents = np.frexp(np.abs(start).max(axis=1))  # no length is to overflow or underflow
+        return normalize_rows(np.ldexp(start, -exponents[:, None]), rng)
     if rank == "auto":
         rank = _DEFAULT_RANK if problem.metric is None else _RANK_IN_METRIC
     return random_start(n, min(check_integer("rank", rank, 1, "'auto' or "), n), rng)
+
+
+def _improves(new: Iterate, old: Iterate) -> bool:
+    """By its gain, or by its defect where gains differ by rounding alone."""
+    difference, rounding = new.gain - old.gain, _ROUNDING * old.rows.absolute
+    return difference > rounding or (difference >= -rounding and new.defect < old.defect)
 
 
 class _Loop:
@@ -205,7 +215,7 @@ class _Loop:
         self.history: list[Progress] = []
         self.last: Iterate | None = None
         self.best: Iterate | None = None  # of the largest gain: warm-up and widening may descend
-        self.estimate = self.certified = math.inf
+        self.estimate = self.certified = math.inf  # bounds on the gain
         self.stop: str | None = None
         self.limit = "max_iter"  # the parameter to increase, should the solve come to its limit
         self.witness: Iterate | None = None  # whose dual vector is tested while the ascent goes on
@@ -245,7 +255,7 @@ class _Loop:
     def _ascend_until_certified(self, H: Array) -> Certificate | None:
         self.level, self.target = _FIRST_ATTEMPT * self.tol, _POLISH * self.tol
         iterates = self.method(self.problem, H, self.rng)
-        for _ in range(_MAX_FAILURES):
+        for _ in range(MAX_FAILURES):
             stalled = self._ascend(iterates)
             if self.stop is not None:
                 return None
@@ -256,7 +266,7 @@ class _Loop:
                 self.last = self.problem.evaluate(self._last.H)
             certificate, direction = self._certify(effort)
             if certificate.grade != "estimate":
-                self.certified = min(self.certified, certificate.upper_bound)
+                self.certified = min(self.certified, self._last.gain + certificate.gap)
             if certificate.relative_gap <= self.tol and certificate.grade != "estimate":
                 needed = self._needed_stationarity(certificate)
                 if certificate.stationarity <= needed:
@@ -317,8 +327,10 @@ class _Loop:
         else:
             self.problem.goal = goal = Goal(defect=self.level, gap=_WORTH_A_PROOF * self.tol, aim=0.25 * self.level)
         for iterate in iterates:
+            if self.last is None or not iterate.rows.absolute < math.inf:
+                check_size(iterate)
             self.last = iterate
-            if self.best is None or iterate.gain > self.best.gain:
+            if self.best is None or _improves(iterate, self.best):
                 self.best = iterate
             self._report(iterate)
             self._board(iterate)
@@ -332,7 +344,7 @@ class _Loop:
     def _report(self, iterate: Iterate) -> None:
         count = len(self.history) + 1
         if self.callback is not None and count >= _FIRST_ESTIMATE and count & (count - 1) == 0:
-            self.estimate = estimate_bound(self.display[0], iterate, self.display[1])
+            self.estimate = iterate.gain + estimate_gap(self.display[0], iterate, self.display[1])
         progress = self._progress(iterate, count)
         self.history.append(progress)
         if self.callback is not None and self.callback(progress):
@@ -341,14 +353,14 @@ class _Loop:
     def _progress(self, iterate: Iterate, iteration: int) -> Progress:
         certified, gain = self.certified < math.inf, iterate.gain
         bound = self.certified if certified else self.estimate
-        if bound < iterate.objective:  # an estimate that has been proved wrong
+        if bound < gain:  # an estimate that has been proved wrong
             bound = math.inf
         return Progress(
             iteration,
             self.problem.n_products,
             iterate.objective,
-            bound,
-            (bound - iterate.objective) / gain if gain > 0 else math.inf,
+            iterate.objective + (bound - gain),
+            (bound - gain) / gain if gain > 0 else math.inf,
             iterate.defect,
             iterate.H.shape[1],
             certified,
@@ -369,8 +381,9 @@ class _Loop:
         return None
 
     def _solution(self, certificate: Certificate) -> Solution:
-        self.certified = certificate.upper_bound
-        self.history.append(self._progress(self._last, len(self.history)))
+        self.certified = self._last.gain + certificate.gap
+        last = self._progress(self._last, len(self.history))
+        self.history.append(last._replace(bound=certificate.upper_bound, relative_gap=certificate.relative_gap))
         spent = f"{self.max_iter} iterations" if self.limit == "max_iter" else f"{self.problem.n_products} products"
         ended = Ended(self.stop, spent, self.limit, len(self.history) - 1)
         status, message = verdict(certificate, ended, self.tol, self.polish)

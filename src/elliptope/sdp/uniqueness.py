@@ -7,6 +7,7 @@ injective on symmetric k × k matrices, there is one such B and no other (Alizad
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,8 +22,12 @@ from .problem import SMALL_COLUMN, Iterate, count_columns
 # the smallest of the others; a residual of 1e-12 is about what double precision attains, so that below 1e-6 not even six
 # digits of B* are determined.
 _NULL = 1e-6
-# Singular values of the map, relative to its largest, that count as zero.
+# ... and those that may be zero where H has not converged, as a multiple of its defect.
+_DOUBT = 10.0
+# Singular values of the map, relative to its largest, that count as zero; and those that may, as a multiple of the error of
+# the basis.
 _INJECTIVE = 1e-6
+_NOISE = 10.0
 _EXTRA = 2
 _TINY = float(np.finfo(float).tiny)
 # Unknowns beyond which injectivity is not tested, and uniqueness therefore not shown.
@@ -34,8 +39,8 @@ class NullSpace:
     """What is known of the null space of the scaled L.
 
     ``nullity`` is its dimension to working precision (a lower bound where it is large), ``spectral_gap`` the next
-    eigenvalue, ``rank`` that of H to the same precision, and ``unique`` whether it was shown that only one feasible B has
-    its range in it.
+    eigenvalue (by moments at least a bound on it or a Ritz value, by a factorisation a Rayleigh quotient), ``rank`` that of
+    H to the same precision, and ``unique`` whether it was shown that only one feasible B has its range in it.
     """
 
     nullity: int
@@ -49,7 +54,7 @@ class NullSpace:
         return self.nullity <= self.rank
 
 
-def null_space(factor: Factorization, iterate: Iterate, metric: Metric) -> NullSpace:
+def null_space(factor: Factorization, iterate: Iterate, metric: Metric) -> NullSpace | None:
     r"""The null space of L in the metric, from the factorisation of L + sM.
 
     Meaningful once H has converged, for an s well below the spectral gap. Inverse iteration on H and a few random vectors:
@@ -65,29 +70,49 @@ def null_space(factor: Factorization, iterate: Iterate, metric: Metric) -> NullS
         Q, _ = np.linalg.qr(factor.solve(Q))
         inverse, U = np.linalg.eigh(Q.T @ factor.solve(Q))
         values = 1 / inverse - factor.added
-        k = int((values <= _NULL).sum())
+        k = int((values <= _perhaps_null(iterate)).sum())
         if k < width or width == n or k * (k + 1) // 2 > min(n, _MAX_UNKNOWNS):
             break
         width = min(2 * width, n)
     return null_space_among(like(iterate.H, Q @ U), values, np.inf, iterate, metric)
 
 
-def null_space_among(basis: Array, values: Array, beyond: float, iterate: Iterate, metric: Metric) -> NullSpace:
-    """The null space among directions, (n, k), with their eigenvalues; others are ``beyond``. In whitened coordinates."""
-    null = values <= _NULL
-    unique = _injective(as_numpy(metric.unwhiten(basis))[:, null])
+def null_space_among(
+    basis: Array, values: Array, beyond: float, iterate: Iterate, metric: Metric, error: float = 0.0
+) -> NullSpace | None:
+    """The null space among directions, (n, k), with their eigenvalues; others are ``beyond``. In whitened coordinates.
+
+    Uniqueness is shown by all directions that may belong to it, which are at least those that do, and disproved by those
+    that do for certain. None where H has not converged so far that one or the other succeeds. Rows of the basis, made unit,
+    are off by about ``error``.
+    """
+    N = as_numpy(metric.unwhiten(basis))
+    perhaps, certainly = values <= _perhaps_null(iterate), values <= _NULL
+    ratio = _smallest_singular_value(N[:, perhaps])
+    unique = ratio > max(_INJECTIVE, _NOISE * error)
+    if not unique:
+        if certainly.sum() < perhaps.sum():
+            ratio = _smallest_singular_value(N[:, certainly])
+        if ratio > _INJECTIVE:
+            return None
+    null = perhaps if unique else certainly
     gap = float(values[~null].min(initial=beyond))
     return NullSpace(int(null.sum()), gap, count_columns(iterate.H, SMALL_COLUMN), unique)
 
 
-def _injective(N: Array) -> bool:
-    """Whether S ↦ diag(N S Nᵀ) is injective on symmetric matrices."""
+def _perhaps_null(iterate: Iterate) -> float:
+    """Eigenvalues up to this may be zero at the optimum that H approaches."""
+    return max(_NULL, _DOUBT * iterate.defect)
+
+
+def _smallest_singular_value(N: Array) -> float:
+    """Of S ↦ diag(N S Nᵀ) on symmetric matrices, with unit rows of N, relative to the largest; 0 where it is not known."""
     n, k = N.shape
     if k * (k + 1) // 2 > min(n, _MAX_UNKNOWNS):
-        return False
+        return 0.0
     # Rows of no length say nothing.
     columns = (N / np.maximum(row_norms(N), _TINY)[:, None]).T
     i, j = np.triu_indices(k)
     A = columns[i] * columns[j]
     squares = np.linalg.eigvalsh(A @ A.T)  # of singular values; rounding is well below the square of what counts as zero
-    return len(squares) > 0 and bool(squares[0] > _INJECTIVE**2 * squares[-1])
+    return math.sqrt(max(squares[0], 0.0) / squares[-1]) if k and squares[-1] > 0 else 0.0

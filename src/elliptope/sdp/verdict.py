@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .._rounding import round_up
 from .certificate import NATURAL, Certificate
+from .uniqueness import NullSpace
 
 # Error of B, relative to the tolerance, beyond which a solve that rounding has ended is not called optimal.
 _LOOSE = 100.0
@@ -22,7 +24,7 @@ class Ended:
 
 def verdict(certificate: Certificate, ended: Ended, tol: float, polish: bool) -> tuple[str, str]:
     """Status and message of a solve with that certificate."""
-    gap = f"relative gap {certificate.relative_gap:.2e} ({certificate.grade}), tol={tol:.2e}"
+    gap = f"relative gap {round_up(certificate.relative_gap, 3)} ({certificate.grade}), tol={tol:.2e}"
     reached = certificate.relative_gap <= tol
     if ended.stop is None and reached and certificate.grade == "proved":
         reason = _undetermined(certificate, tol, polish)
@@ -49,16 +51,26 @@ def _undetermined(certificate: Certificate, tol: float, polish: bool) -> str | N
         # With a loose tolerance the factorisation does not tell, and B is not claimed to be accurate.
         weak = polish and certificate.weights not in NATURAL
         return "some rows are held so weakly that nothing determines them" if weak else None
-    found = f"L has nullity {null.nullity} or more, B has rank {null.rank}"
     if not null.unique:
-        return f"the optimum is not unique to working precision: {found}"
+        return f"the optimum is not unique to working precision: {_other_optima(null)}"
     if not polish:
         return None
     if not null.strict:
-        return f"strict complementarity fails to working precision, which leaves B undetermined: {found}"
+        return f"strict complementarity fails to working precision, which leaves B undetermined: {_dimensions(null)}"
     if certificate.stationarity > tol * min(1.0, _LOOSE * null.spectral_gap):
         return (
             f"rounding leaves B undetermined: its rows are stationary to {certificate.stationarity:.1e}, and L has a "
             f"spectral gap of {null.spectral_gap:.1e}"
         )
     return None
+
+
+def _dimensions(null: NullSpace) -> str:
+    return f"L has nullity {null.nullity} or more, B has rank {null.rank}"
+
+
+def _other_optima(null: NullSpace) -> str:
+    """Where other optimal B may be: beyond the range of B, or, where L has no larger null space, within it."""
+    if null.strict:
+        return f"B has rank {null.rank}, and there are other matrices with its range and its diagonal"
+    return f"{_dimensions(null)}, and nothing shows that the diagonal determines B in that null space"

@@ -6,12 +6,13 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from ...operators.base import Array
+from ...operators.factorization import completed
 
 
 def cholesky(A: Array) -> Array | None:
     """Lower Cholesky factor of A, or None if A is not definite."""
     factor, info = dpotrf(A, lower=1, clean=1, overwrite_a=0)
-    return factor if info == 0 else None
+    return factor if completed(factor, info) else None
 
 
 def inverse_from_cholesky(factor: Array) -> Array:

@@ -34,6 +34,8 @@ _PATIENCE_PER_PAIR = 1 / 80
 _SMALL = 250
 _SMALL_PATIENCE = 60
 _SMALL_STEPS = 15
+# Steps by factorisation near an optimum after which its columns are taken to be crawling: those that converge take fewer.
+_DENSE_PATIENCE = 50
 # CG steps that cost about as much as a step by factorisation.
 _CG_PATIENCE = 60
 # Largest n at which a handful of n × n factorisations, or the few dozen of an interior-point method, are worth their while.
@@ -71,16 +73,21 @@ def auto(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Itera
         if polished or crawls or not all_used:
             break
         iterate = problem.evaluate(widen(iterate.H, rng))
+    dense = factors and n <= _DENSE_NEWTON_SIZE
+    if not crawls:
+        iterate, conditioned = yield from newton(problem, compressed, rng, _CG_PATIENCE if dense else None)
+        if conditioned:
+            return
+        if not dense:
+            yield from quasi_newton(problem, iterate, rng)
+            return
+        most = _DENSE_PATIENCE if n <= _INTERIOR_POINT_SIZE else None
+        iterate, crawls = yield from _some(dense_newton(problem, iterate, rng), iterate, most)
     if crawls:
         # Where rows crawl, the optimum often has more columns than they had to crawl in.
         wide = widen(widen(iterate.H, rng), rng)
-        iterate = yield from _last_of(interior_point(problem, wide, rng), iterate)
+        iterate, _ = yield from _some(interior_point(problem, wide, rng), iterate)
         yield from dense_newton(problem, iterate, rng)
-        return
-    dense = factors and n <= _DENSE_NEWTON_SIZE
-    iterate, conditioned = yield from newton(problem, compressed, rng, _CG_PATIENCE if dense else None)
-    if not conditioned:
-        yield from dense_newton(problem, iterate, rng) if dense else quasi_newton(problem, iterate, rng)
 
 
 def _warm_up(problem: Problem, H: Array, rng: np.random.Generator) -> Generator[Iterate, None, Iterate]:
@@ -151,12 +158,15 @@ def _compress(problem: Problem, iterate: Iterate, rng: np.random.Generator) -> I
     return problem.evaluate(strict) if strict.shape[1] < r else iterate
 
 
-def _last_of(iterates: Iterator[Iterate], start: Iterate) -> Generator[Iterate, None, Iterate]:
-    """Pass the iterates on, and return the last one (the start, if there are none)."""
-    last = start
-    for last in iterates:
+def _some(
+    iterates: Iterator[Iterate], start: Iterate, most: int | None = None
+) -> Generator[Iterate, None, tuple[Iterate, bool]]:
+    """Pass iterates on; the last of them (the start, if there are none), and whether there were ``most``."""
+    last, count = start, 0
+    for last in itertools.islice(iterates, most):
+        count += 1
         yield last
-    return last
+    return last, count == most
 
 
 def _largest_rank(n: int) -> int:

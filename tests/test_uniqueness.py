@@ -1,0 +1,71 @@
+"""Whether an optimum is called the only one, where it is and where it is not."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from elliptope.operators import as_operator
+from elliptope.sdp import solve, uniqueness
+from elliptope.sdp.certificate import dual_metrics
+from elliptope.sdp.problem import Problem
+
+
+def two_blocks(m, seed):
+    """Points of two groups that do not see each other: turning the rows of one changes B, and no value."""
+    R = np.random.default_rng(seed).random((m, m))
+    return np.kron(np.eye(2), R + R.T)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("polish", [False, True])
+@pytest.mark.parametrize("m", [10, 40, 110])
+def test_groups_that_do_not_see_each_other_are_degenerate(m, polish, form):
+    for seed in range(3):
+        solution = solve(form(two_blocks(m, seed)), rng=0, polish=polish)
+        assert solution.status == "degenerate"
+        null = solution.certificate.null_space
+        assert (null.nullity, null.rank, null.unique) == (2, 2, False)
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-3])
+def test_nothing_is_claimed_before_the_factor_has_converged(tol):
+    for seed in range(3):
+        null = solve(two_blocks(20, seed), rng=0, tol=tol, polish=True).certificate.null_space
+        assert null is None or not null.unique
+
+
+def null_space_of(angle, values, error=0.0, defect=0.0):
+    """Of two directions, in the plane, of 60 points: all alike but for ``angle``, which the map squares."""
+    n = 60
+    C = np.ones((n, n)) - np.eye(n)
+    turn = angle * np.random.default_rng(0).standard_normal(n)
+    problem = Problem(as_operator(C))
+    iterate = problem.evaluate(np.column_stack([np.cos(turn), np.sin(turn)]))
+    object.__setattr__(iterate, "defect", defect)
+    (metric, *_) = dual_metrics(iterate).values()
+    return uniqueness.null_space_among(metric.whiten(iterate.H), np.array(values), 1.0, iterate, metric, error)
+
+
+class TestAmong:
+    def test_one_direction(self):
+        null = null_space_of(1.0, [0.0, 0.5])
+        assert (null.nullity, null.spectral_gap, null.unique) == (1, 0.5, True)
+
+    def test_two_directions(self):
+        null = null_space_of(1.0, [0.0, 0.0])
+        assert (null.nullity, null.spectral_gap, null.unique) == (2, 1.0, True)
+
+    def test_directions_that_points_do_not_tell_apart(self):
+        assert not null_space_of(1e-4, [0.0, 0.0]).unique
+
+    def test_noise_of_the_basis_shows_nothing(self):
+        assert null_space_of(0.03, [0.0, 0.0], error=1e-6).unique
+        assert null_space_of(0.03, [0.0, 0.0], error=1e-3) is None
+
+    def test_what_may_be_null_counts_where_uniqueness_is_shown(self):
+        assert null_space_of(1.0, [0.0, 5e-6], defect=1e-6).nullity == 2
+        assert null_space_of(1.0, [0.0, 5e-6], defect=1e-8).nullity == 1
+
+    def test_what_may_be_null_does_not_count_where_it_is_disproved(self):
+        assert null_space_of(1e-4, [0.0, 5e-6], defect=1e-6) is None
+        assert null_space_of(1e-4, [0.0, 5e-6], defect=1e-8).unique
