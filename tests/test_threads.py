@@ -1,6 +1,7 @@
 """Threads of BLAS: one where more would be in the way, and as many as before afterwards."""
 
 import importlib
+import os
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -9,7 +10,7 @@ import pytest
 import threadpoolctl
 
 from elliptope import _threads
-from elliptope._threads import one_blas_thread, openmp_threads
+from elliptope._threads import count_threads, one_blas_thread, openmp_threads
 from elliptope.sdp import solve
 
 solving = importlib.import_module("elliptope.sdp.solve")
@@ -78,3 +79,9 @@ def test_the_pools_that_there_are():
     with one_blas_thread(), openmp_threads(1):
         assert threads("blas") | threads("openmp") == {1}
     assert (threads("blas"), threads("openmp")) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not tell")
+def test_cores_are_those_that_the_process_may_use(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 2, 5})
+    assert [count_threads(n_jobs) for n_jobs in (-1, -2, -3, -4, None, 7)] == [3, 2, 1, 1, 1, 7]

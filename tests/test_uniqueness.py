@@ -1,5 +1,7 @@
 """Whether an optimum is called the only one, where it is and where it is not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -8,6 +10,7 @@ from elliptope.operators import as_operator
 from elliptope.sdp import solve, uniqueness
 from elliptope.sdp.certificate import dual_metrics
 from elliptope.sdp.problem import Problem
+from elliptope.sdp.verdict import Ended, verdict
 
 
 def two_blocks(m, seed):
@@ -44,6 +47,14 @@ def null_space_of(angle, values, error=0.0, defect=0.0):
     object.__setattr__(iterate, "defect", defect)
     (metric, *_) = dual_metrics(iterate).values()
     return uniqueness.null_space_among(metric.whiten(iterate.H), np.array(values), 1.0, iterate, metric, error)
+
+
+@pytest.mark.parametrize(("stationarity", "status"), [(1e-8, "optimal"), (1e-5, "degenerate")])
+def test_rows_that_do_not_settle_are_not_called_optimal(stationarity, status):
+    """Where nothing is known of the null space, their stationarity decides."""
+    certificate = replace(solve(two_blocks(10, 0), rng=0).certificate, null_space=None, stationarity=stationarity)
+    assert verdict(certificate, Ended(None, "", "", 0), 1e-6, polish=True)[0] == status
+    assert verdict(certificate, Ended(None, "", "", 0), 1e-6, polish=False)[0] == "optimal"
 
 
 class TestAmong:

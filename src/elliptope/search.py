@@ -6,7 +6,6 @@ on the rim does not come and go with the rounding of a search, nor with the othe
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
@@ -17,7 +16,7 @@ from scipy.spatial.distance import cdist
 from sklearn.neighbors import KDTree, NearestNeighbors
 from sklearn.utils import gen_batches
 
-from ._threads import openmp_threads
+from ._threads import openmp_threads, usable_cores
 from .kernels import Array
 
 # Candidates beyond the k-th, among which rounding may have changed the order.
@@ -180,7 +179,7 @@ class ApproximateSearch(Search):
 
 def make_search(X: Array, n_neighbors: int, search: str, n_jobs: int) -> Search:
     """The search among training points X that suits their number of columns, or the approximate one."""
-    n_jobs = min(n_jobs, os.cpu_count() or 1)  # a model may come from a larger machine
+    n_jobs = min(n_jobs, usable_cores())  # a model may come from a larger machine
     if search == "approximate":
         return ApproximateSearch(X, n_neighbors, n_jobs)
     return (TreeSearch if X.shape[1] <= _TREE_DIMENSION else ScanSearch)(X, n_neighbors, n_jobs)

@@ -17,7 +17,7 @@ from .._threads import ONE_THREAD, one_blas_thread
 from ..operators import as_operator
 from ..operators.base import Array
 from .ascent import METHODS, Method
-from .certificate import Certificate, no_bound
+from .certificate import NATURAL, Certificate, no_bound
 from .certify import certify
 from .moments import expects_proof
 from .probable import MAX_FAILURES, certify_by, estimate_gap, riding_test
@@ -316,9 +316,10 @@ class _Loop:
     def _needed_stationarity(self, certificate: Certificate) -> float:
         """B* moves by about the stationarity over the spectral gap of L: what it takes for B* to be well within ``tol``."""
         null = certificate.null_space
-        if not self.polish or null is None or not null.unique:
+        if not self.polish or certificate.weights not in NATURAL or (null is not None and not null.unique):
             return math.inf
-        return max(_POLISH * self.tol * null.spectral_gap, _SMALLEST_STATIONARITY)
+        gap = 1.0 if null is None else null.spectral_gap
+        return max(_POLISH * self.tol * gap, _SMALLEST_STATIONARITY)
 
     def _ascend(self, iterates: Iterator[Iterate]) -> bool:
         """Go on until a proof is worth an attempt; True when the method ended by itself before that."""

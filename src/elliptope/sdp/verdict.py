@@ -48,9 +48,11 @@ def _undetermined(certificate: Certificate, tol: float, polish: bool) -> str | N
     """Why the optimal B is not determined to working precision, if it is not."""
     null = certificate.null_space
     if null is None:
-        # With a loose tolerance the factorisation does not tell, and B is not claimed to be accurate.
-        weak = polish and certificate.weights not in NATURAL
-        return "some rows are held so weakly that nothing determines them" if weak else None
+        if polish and certificate.weights not in NATURAL:
+            return "some rows are held so weakly that nothing determines them"
+        if polish and certificate.stationarity > tol:
+            return f"rounding leaves B undetermined: its rows are stationary to {certificate.stationarity:.1e} only"
+        return None  # with a loose tolerance nothing is known of L, and B is not claimed to be accurate
     if not null.unique:
         return f"the optimum is not unique to working precision: {_other_optima(null)}"
     if not polish:

@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from ... import __version__
+from ..._threads import usable_cores
 from ...persistence import read_header
 from ..console import Console
 from ..errors import ExitCode
@@ -48,7 +49,7 @@ def installation() -> dict[str, Any]:
         **{name: _version(name) for name in _LIBRARIES},
         **{name: _version(name) or f"not installed (extra {extra})" for name, extra in _OPTIONAL.items()},
         "platform": platform.platform(),
-        "cores": os.cpu_count(),
+        "cores": usable_cores(),
         "ELLIPTOPE_DATA": os.environ.get("ELLIPTOPE_DATA"),
     }
 

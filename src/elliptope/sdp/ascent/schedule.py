@@ -29,6 +29,7 @@ _SINGLE_PRECISION = 1e-3
 # Products with J after which rows of H are taken to be crawling: about what the interior-point method costs instead.
 _PATIENCE_PER_POINT = 2
 _PATIENCE_PER_PAIR = 1 / 80
+_MOST_PATIENCE = 3000
 # Up to this size a step by factorisation costs as much as a dozen others: such steps take over after so many products, and
 # so many of them have to reach the basin, or rows are taken to be crawling.
 _SMALL = 250
@@ -52,7 +53,7 @@ _COMPRESSION = 10.0
 def auto(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Iterate]:
     """Quasi-Newton to the basin of the optimum (steps by factorisation, when it crawls); then Newton, compressed."""
     n, factors = problem.n, problem.operator.has_entries
-    patience = max(_PATIENCE_PER_POINT * n, _PATIENCE_PER_PAIR * n**2)
+    patience = min(max(_PATIENCE_PER_POINT * n, _PATIENCE_PER_PAIR * n**2), _MOST_PATIENCE)
     small = factors and n <= _SMALL
     if small:
         patience = _SMALL_PATIENCE
