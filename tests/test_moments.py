@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.sparse.linalg import aslinearoperator
 
+from elliptope._rounding import UNIT
 from elliptope.datasets import two_moons
 from elliptope.kernels import Gaussian
 from elliptope.operators import DenseOperator, as_operator, dense, kernel_matrix
-from elliptope.operators.factorization import UNIT
 from elliptope.operators.metric import DiagonalMetric
 from elliptope.sdp import certify, solve
 from elliptope.sdp.certificate import dual_metrics

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from elliptope._rounding import UNIT
 from elliptope.kernels import Matern
 from elliptope.operators import RegularizedOperator, as_operator, kernel_matrix
-from elliptope.operators.factorization import UNIT, cholesky_rounding
+from elliptope.operators.factorization import cholesky_rounding
 from elliptope.operators.matrix import DenseMatrix
 from elliptope.operators.metric import DiagonalMetric
 from elliptope.sdp import solve

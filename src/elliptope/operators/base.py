@@ -20,7 +20,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from .._arrays import all_nonzero, as_numpy, like, namespace, row_dots, smallest, total
-from .factorization import UNIT, Factorization, cholesky_rounding, factorize_lower
+from .._rounding import UNIT
+from .factorization import Factorization, cholesky_rounding, factorize_lower
 from .metric import Array, DiagonalMetric, Metric
 
 # An entry of J is formed with fewer roundings than this.

@@ -15,9 +15,10 @@ import numpy as np
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from .._rounding import gamma
+
 Array = np.ndarray
 
-UNIT = float(np.finfo(float).eps) / 2
 # OpenBLAS's own parallel factorisation overruns its buffers where matrices are large: n = 16 000 on two threads ends in a
 # segmentation fault (0.3.30, SkylakeX). Larger matrices are factorised by panels of that many rows.
 _LARGEST_WHOLE = 12_800
@@ -41,8 +42,8 @@ class Factorization:
 
 def cholesky_rounding(n: int, trace: float) -> float:
     """How negative an eigenvalue can be that a completed Cholesky factorisation of a matrix of that trace overlooks."""
-    gamma = (n + 2) * UNIT / (1 - (n + 2) * UNIT)
-    return 2 * gamma / (1 - gamma) * trace
+    error = gamma(n + 2)
+    return 2 * error / (1 - error) * trace
 
 
 def factorize_lower(T: Array) -> Callable[[Array], Array] | None:

@@ -21,10 +21,9 @@ is for points that are not too far out: ρ is large where the bandwidth is small
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from .._rounding import gamma
 from .base import Array
 from .tiles import Fill, TileErrors, Tiles, pad_rows, roundings
 
@@ -40,25 +39,19 @@ def gaussian_coordinates(X: Array, bandwidth: float) -> Array:
         return (X - X.mean(axis=0)) * (np.sqrt(2.0) / np.float64(bandwidth))
 
 
-def gamma(k: float, dtype: type[np.floating]) -> float:
-    r""":math:`\gamma_k = ku/(1-ku)`, the relative error of k roundings."""
-    u = float(np.finfo(dtype).eps) / 2
-    return k * u / (1 - k * u) if k * u < 1 else math.inf
-
-
 def gaussian_errors(Z: Array, dtype: type[np.floating]) -> TileErrors:
     """The errors of :class:`GaussianTiles`; those of entries are infinite where the bound would say nothing."""
     n, p = Z.shape
     u = float(np.finfo(dtype).eps) / 2
     k = p + 6 if dtype is np.float32 else 2 * p + 12
     with np.errstate(over="ignore", invalid="ignore"):
-        exponent = gamma(k, dtype) * np.einsum("ij,ij->i", Z, Z)  # (n,)
+        exponent = gamma(k, u) * np.einsum("ij,ij->i", Z, Z)  # (n,)
     worst = 2 * float(exponent.max())
     entry = np.full(n, np.inf)
     if worst <= 1:  # and is a number
         entry = np.exp(worst) * (exponent + (_EXP_ULPS + 0.5) * u)
     within, across = roundings(n)
-    return TileErrors(entry, gamma(within, dtype) + gamma(across, np.float64))
+    return TileErrors(entry, gamma(within, u) + gamma(across))
 
 
 class GaussianTiles(Tiles):

@@ -43,9 +43,10 @@ import numpy as np
 from scipy.linalg.blas import dtrsm
 
 from .._checks import check_choice
+from .._rounding import UNIT
 from .._threads import in_order
 from ..kernels import Kernel
-from .factorization import UNIT, upper_cholesky
+from .factorization import upper_cholesky
 from .metric import Array
 from .tall import blocks, chunks, to_single
 

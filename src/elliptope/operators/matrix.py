@@ -11,9 +11,9 @@ from scipy.sparse.linalg import LinearOperator
 
 from .._arrays import all_nonzero, hollow, is_foreign, is_sparse, largest, like, namespace, owned
 from .._checks import as_real, check_entries, check_real, check_vector
+from .._rounding import UNIT
 from .base import Array, Operator
 from .dense import DenseStorage
-from .factorization import UNIT
 from .metric import Metric
 from .sparse import SparseMatrix
 

@@ -23,10 +23,11 @@ from contextlib import contextmanager
 import numpy as np
 
 from .._checks import check_choice, check_integer, check_vector
+from .._rounding import TINY, UNIT
 from .._threads import in_order
 from ..kernels import Kernel, Precomputed
 from .base import KernelOperator
-from .factorization import UNIT, Factorization
+from .factorization import Factorization
 from .landmarks import partial_cholesky
 from .metric import Array, DiagonalMetric, Metric
 from .schur import prove_definite
@@ -153,7 +154,7 @@ class NystroemOperator(KernelOperator):
 
 def _lift(z: Array, size: Array, count: int) -> Array:
     r"""Raise the ``count`` smallest z, relative to ``size``, in place; and the columns U with Diag(z) less UUᵀ as before."""
-    rows = np.argsort(z / np.maximum(size, np.finfo(float).tiny))[:count]
+    rows = np.argsort(z / np.maximum(size, TINY))[:count]
     U = np.zeros((len(z), count))
     U[rows, np.arange(count)] = np.sqrt(size[rows] - z[rows])
     z[rows] = size[rows]

@@ -22,8 +22,9 @@ import numpy as np
 from scipy.linalg.blas import dtrmm, dtrsm
 from scipy.linalg.lapack import dlauum, dpotrf, dpotrs, dtrtri, dtrtrs
 
+from .._rounding import UNIT, gamma
 from .base import ExplicitOperator, Operator
-from .factorization import UNIT, Factorization, cholesky_rounding, cholesky_solver, upper_cholesky
+from .factorization import Factorization, cholesky_rounding, cholesky_solver, upper_cholesky
 from .metric import Array, Metric
 
 # Steps of the power method that bounds the rounding of a factorisation.
@@ -103,12 +104,11 @@ class RegularizedOperator(Operator):
         """
         n, F, X = self.n, np.abs(self.F), np.abs(X)
         scale = np.sqrt(self.A.entry_scale())
-        gamma = (n + 10) * UNIT / (1 - (n + 10) * UNIT)
         x, bound = np.ones(n), np.inf
         for _ in range(_POWER_STEPS):
             f = F.T @ x
             entries = scale * (scale @ f) + X.diagonal() * f
-            Nx = F @ (2.01 * gamma * (X @ f) + 16 * UNIT * entries) + 4 * UNIT * self.rho * x
+            Nx = F @ (2.01 * gamma(n + 10) * (X @ f) + 16 * UNIT * entries) + 4 * UNIT * self.rho * x
             bound = min(bound, float((Nx / x).max()))
             x = Nx / Nx.max() + UNIT  # kept positive
         return bound

@@ -30,7 +30,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .factorization import UNIT, cholesky_rounding, cholesky_solver, upper_cholesky
+from .._rounding import gamma
+from .factorization import cholesky_rounding, cholesky_solver, upper_cholesky
 from .metric import Array
 from .tall import TallFactor
 
@@ -60,8 +61,8 @@ def prove_definite(F: TallFactor, s: Array, U: Array, z: Array, Q: Array) -> Sch
     T = X @ Y
     T = T + T.T - Y.T @ (C @ Y) - P[:k, :k]  # its upper triangle, for that of P is all there is
     g, y = math.sqrt(P[:k, :k].trace()), float(np.linalg.norm(np.sqrt(C.diagonal())[:, None] * Y))
-    rounding = _gamma(F.gram_additions + _TERM_ROUNDINGS) * (g + math.sqrt(q) * y) ** 2
-    rounding += _gamma(2 * q + 8) * (1 + g**2 + 2 * math.sqrt(q) * g * y + q * y**2)
+    rounding = gamma(F.gram_additions + _TERM_ROUNDINGS) * (g + math.sqrt(q) * y) ** 2
+    rounding += gamma(2 * q + 8) * (1 + g**2 + 2 * math.sqrt(q) * g * y + q * y**2)
     rounding = 1.01 * rounding + cholesky_rounding(k, 1.01 * k + float(np.abs(T.diagonal()).sum()))
     added = 2 * rounding  # so that rounding does not decide where T is singular, as it is at an optimum
     T[np.diag_indices(k)] += 1 + added
@@ -87,6 +88,3 @@ def _inverse(
 
     return solve
 
-
-def _gamma(count: int) -> float:
-    return count * UNIT / (1 - count * UNIT)

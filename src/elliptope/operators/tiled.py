@@ -15,10 +15,10 @@ import math
 import numpy as np
 
 from .._checks import check_choice, check_factor, check_integer, check_positive, check_vector
+from .._rounding import UNIT, gamma
 from ..kernels import Gaussian, Kernel, Precomputed
 from .base import Array, KernelOperator, Operator, ScaledOperator
-from .factorization import UNIT
-from .gaussian_tiles import GaussianTiles, gamma, gaussian_coordinates, gaussian_errors
+from .gaussian_tiles import GaussianTiles, gaussian_coordinates, gaussian_errors
 from .tiles import BlockTiles, Tiles
 
 # Relative error of an entry up to which tiles in float64 come from a matrix product; beyond, points lie so far out in terms
@@ -167,7 +167,7 @@ class TiledOperator(KernelOperator):
         kernel = float(a**2 @ self._tiles.hollow_matmat((a**2)[:, None], squared=True)[:, 0])
         mixed = float((a * b) @ self._tiles.hollow_matmat((a * b)[:, None])[:, 0])
         deflation = float((b**2).sum() ** 2 - (b**4).sum())
-        error = 4 * (self.relative_error + gamma(self.n + 16, np.float64))
+        error = 4 * (self.relative_error + gamma(self.n + 16))
         return kernel - 2 * mixed + deflation + error * (math.sqrt(kernel) + float((b**2).sum())) ** 2
 
     def _error_bound(self) -> float:
@@ -175,7 +175,7 @@ class TiledOperator(KernelOperator):
         Ks = self._tiles.hollow_matmat(s[:, None])[:, 0] / (1 - errors.product)
         entries = (s * (2 * errors.entry + errors.product)) @ Ks + (mu * s) @ (Ks + self._diagonal_of_K * s)
         # Products with q, and the sum M, have up to n roundings.
-        total_error = (self.w * self.m) @ mu / self.M + 3 * gamma(self.n + 8, np.float64)
+        total_error = (self.w * self.m) @ mu / self.M + 3 * gamma(self.n + 8)
         deflation = q.sum() * (mu @ q) + total_error * q.sum() ** 2
         underflow = 2 * self.n * float(np.finfo(self._tiles.dtype).tiny) * s.max() * s.sum()
         return _MARGIN * float(entries + deflation + underflow)

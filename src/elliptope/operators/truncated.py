@@ -17,6 +17,7 @@ from scipy import sparse
 from scipy.optimize import brentq
 from sklearn.utils import gen_batches
 
+from .._rounding import TINY
 from ..kernels import Array, Kernel
 from ..search import pairs_within
 from .sparse import SparseOperator
@@ -73,7 +74,7 @@ def reach(kernel: Kernel, cutoff: float) -> float:
     far = 1.0
     while excess(far) > 0:
         far *= 2
-    while excess(far) < 0 and far > np.finfo(float).tiny:
+    while excess(far) < 0 and far > TINY:
         far /= 2
     return float(brentq(excess, far, 2 * far, xtol=1e-12 * far))
 

@@ -15,8 +15,7 @@ import math
 from dataclasses import dataclass
 
 from .._arrays import absolute_total, largest, namespace, smallest, total
-from .._rounding import round_up
-from ..operators.factorization import UNIT
+from .._rounding import UNIT, round_up
 from ..operators.metric import DiagonalMetric, Metric
 from .problem import Iterate
 from .uniqueness import NullSpace

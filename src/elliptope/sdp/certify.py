@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._rounding import UNIT
 from ..operators.base import Array
-from ..operators.factorization import UNIT
 from ..operators.metric import DiagonalMetric, Metric
 from .certificate import NATURAL, Certificate, bound, dual_metrics, no_bound
 from .moments import prove_by_moments

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,6 @@ from scipy.linalg import eigh_tridiagonal
 
 from .._arrays import like, namespace
 from ..operators.base import Array
-from .probes import run_together
 
 
 @dataclass(frozen=True)
@@ -28,15 +27,13 @@ class Ritz:
     exhausted: bool
 
 
-def lanczos(apply: Callable[[Array], Array], n: int, steps: int, rng: np.random.Generator) -> Ritz:
-    """Lanczos with full reorthogonalisation from a start uniform on the sphere."""
-    return run_together(apply, [lanczos_probe(n, steps, rng)])[0]
-
-
 def lanczos_probe(
     n: int, steps: int, rng: np.random.Generator, model: Array | None = None
 ) -> Generator[Array, Array, Ritz]:
-    """The same, for products that others make, with arrays like ``model`` (NumPy's by default)."""
+    """Lanczos with full reorthogonalisation from a start uniform on the sphere, for products that others make.
+
+    Arrays are like ``model`` (NumPy's by default).
+    """
     steps = min(steps, n)
     q = rng.standard_normal(n)
     q /= _norm(q)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._arrays import Array, as_numpy, hstack, inner, like, smallest
-from ..operators.factorization import UNIT
+from .._rounding import UNIT
 from ..operators.metric import DiagonalMetric
 from .deflation import AlmostNull, almost_null
 from .problem import Iterate, Problem

@@ -12,8 +12,8 @@ from collections.abc import Generator, Iterable
 import numpy as np
 
 from .._arrays import largest, like
+from .._rounding import UNIT
 from ..operators.base import Array
-from ..operators.factorization import UNIT
 from ..operators.metric import Metric
 from .certificate import Certificate, bound, dual_metrics
 from .chebyshev import Tested, chebyshev_test

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._arrays import Array, absolute_total, all_nonzero, columnwise, like, namespace, row_dots, row_norms, total
+from .._rounding import TINY
 
 compiled: Any
 try:
@@ -20,8 +21,6 @@ except ImportError:  # no compiler where the package was built
 
 # Entries of a factor up to which compiled steps, which have one thread and sum from left to right, are used.
 _LARGEST = 50_000
-# The smallest positive number of full precision.
-_TINY = float(np.finfo(float).tiny)
 _DOUBLE = np.dtype(np.float64)
 
 
@@ -46,7 +45,7 @@ def measure(H: Array, P: Array) -> Rows:
     if can_compile(H, P):
         slack, residual, inverse = np.empty(H.shape[0]), np.empty(H.shape, order="F"), np.empty(H.shape[0])
         return Rows(slack, residual, inverse, *compiled.measure(H, P, slack, residual, inverse))
-    slack, inverse = row_dots(H, P), 1 / (row_norms(P) + _TINY)
+    slack, inverse = row_dots(H, P), 1 / (row_norms(P) + TINY)
     residual = slack[:, None] * H - P
     return Rows(slack, residual, inverse, total(slack), absolute_total(slack), total(inverse * row_dots(residual, residual)))
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._arrays import as_numpy, like, row_norms
+from .._rounding import TINY
 from ..operators.base import Array
 from ..operators.factorization import Factorization
 from ..operators.metric import Metric
@@ -29,7 +30,6 @@ _DOUBT = 10.0
 _INJECTIVE = 1e-6
 _NOISE = 10.0
 _EXTRA = 2
-_TINY = float(np.finfo(float).tiny)
 # Unknowns beyond which injectivity is not tested, and uniqueness therefore not shown.
 _MAX_UNKNOWNS = 2000
 
@@ -111,7 +111,7 @@ def _smallest_singular_value(N: Array) -> float:
     if k * (k + 1) // 2 > min(n, _MAX_UNKNOWNS):
         return 0.0
     # Rows of no length say nothing.
-    columns = (N / np.maximum(row_norms(N), _TINY)[:, None]).T
+    columns = (N / np.maximum(row_norms(N), TINY)[:, None]).T
     i, j = np.triu_indices(k)
     A = columns[i] * columns[j]
     squares = np.linalg.eigvalsh(A @ A.T)  # of singular values; rounding is well below the square of what counts as zero

@@ -7,6 +7,7 @@ from collections.abc import Generator
 import numpy as np
 
 from ..._arrays import inner, namespace
+from ..._rounding import TINY
 from ...operators.base import Array
 from ..problem import Iterate, Problem
 from ..steps import project
@@ -57,7 +58,7 @@ def _direction(problem: Problem, iterate: Iterate, forcing: float, max_cg: int) 
     p = -z
     rz = inner(r, z)
     # No further than where the solve will stop.
-    defect = max(iterate.defect, float(np.finfo(float).tiny))
+    defect = max(iterate.defect, TINY)
     target = rz * max(forcing, min(_FORCING, problem.goal.aim / defect)) ** 2
     for step in range(max_cg):
         Lp = project(slack * p - problem.product(p), H)
