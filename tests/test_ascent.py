@@ -5,6 +5,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
 from common import MOONS, WINE
@@ -105,6 +106,21 @@ def test_small_problems_go_on_by_factorisations(sigma, steps, crawls, monkeypatc
     assert bool(called) == crawls
     assert found.grade == "proved"
     assert found.objective == pytest.approx(expected.objective, abs=2e-6 * found.gain)
+
+
+def test_patience_has_an_end(monkeypatch):
+    """Before the iterations that a solve may make have an end."""
+    called = []
+
+    def spy(problem, *args):
+        called.append(problem.n_products)
+        return interior_point(problem, *args)
+
+    monkeypatch.setattr(schedule, "interior_point", spy)
+    monkeypatch.setattr(schedule, "_MOST_PATIENCE", 40)
+    solution = solve(operator(load_digits().data[:300] / 16, 0.7), rng=0)
+    assert solution.status == "optimal"
+    assert 40 < called[0] < 60
 
 
 def test_interior_point_does_not_mind_the_conditioning():

@@ -1,5 +1,8 @@
 """Costs and starts of extreme size, numbers that are none, and solves at the limit of rounding."""
 
+from dataclasses import replace
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -11,6 +14,7 @@ from elliptope.operators import as_operator
 from elliptope.operators.matrix import DenseMatrix
 from elliptope.sdp import solve
 from elliptope.sdp.certify import certify
+from elliptope.sdp.probable import certify_by_tests
 from elliptope.sdp.problem import Problem
 
 FORMS = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, aslinearoperator])
@@ -82,6 +86,25 @@ class TestNoNumbers:
             certify(problem, iterate, np.random.default_rng(0), 1e-6)
 
 
+    def test_gaps_that_are_no_numbers_are_not_closed(self):
+        certificate = replace(solve(indefinite(), rng=0).certificate, gain=np.nan, gap=np.nan)
+        assert certificate.relative_gap == np.inf
+
+
+def test_a_cost_that_is_small_is_not_diagonal():
+    problem = Problem(as_operator(1e-170 * (np.ones((3, 3)) - np.eye(3)) + np.eye(3)))
+    assert not problem.evaluate(np.eye(3)).isolated
+    assert Problem(as_operator(np.eye(3))).evaluate(np.eye(3)).isolated
+
+
+def test_the_bound_covers_the_rounding_of_a_diagonal():
+    """One point: the optimum is c d, and three roundings are made on the way."""
+    rng = np.random.default_rng(0)
+    for c, d in [(-0.23206948541804123, 0.06593515941311441), *zip(rng.standard_normal(300), rng.random(300), strict=True)]:
+        bound = solve(np.array([[c]]), np.array([d]), rng=0).certificate.upper_bound
+        assert Fraction(bound) >= Fraction(float(c)) * Fraction(float(d))
+
+
 @pytest.mark.parametrize("size", [1e-300, 1e-170, 1e160, 1e300])
 def test_a_start_has_directions_and_no_size(size):
     optimum = solve(indefinite(), rng=0)
@@ -103,17 +126,22 @@ def test_the_gaps_of_the_history_do_not_see_the_diagonal():
     plain, shifted = (solve(C + shift * np.eye(30), rng=0) for shift in (0.0, 1e12))
     assert shifted.history[-1].relative_gap == shifted.certificate.relative_gap
     assert shifted.history[-1].relative_gap == pytest.approx(plain.history[-1].relative_gap, rel=1e-2)
-    seen = []
-    solve(C + 1e12 * np.eye(30), rng=0, callback=seen.append)
-    estimates = [entry.relative_gap for entry in seen if entry.relative_gap < np.inf]
-    assert estimates
-    assert max(estimates) < 10
+
+    def estimates(shift):
+        seen = []
+        solve(C + shift * np.eye(30), rng=0, callback=seen.append)
+        return [entry.relative_gap for entry in seen if entry.relative_gap < np.inf]
+
+    assert estimates(0.0)
+    np.testing.assert_allclose(estimates(1e14), estimates(0.0), rtol=1e-6)
 
 
 def test_lanczos_in_the_whole_space_needs_no_further_test():
-    solution = solve(aslinearoperator(indefinite(10)), rng=0, tol=1e-9)
-    assert solution.status == "optimal"
-    assert solution.n_products < 200
+    H = solve(indefinite(10), rng=0, tol=1e-12).factor
+    problem = Problem(as_operator(aslinearoperator(indefinite(10))))
+    certificate, _ = certify_by_tests(problem, problem.evaluate(H), np.random.default_rng(0), 1e-17, "proof")
+    assert 1e-17 < certificate.relative_gap < 1e-12
+    assert problem.n_products == 1 + 10
 
 
 def test_rows_that_crawl_in_their_columns_are_left_to_the_interior_point_method():
