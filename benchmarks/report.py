@@ -30,7 +30,8 @@ helps them (Algorithm 1 needs it psd, with its diagonal). Those that move a fact
 - A peer's time is that of the *cheapest* of its own tolerances that certifies. A search certifies its iterates whenever
   their gradient norm has fallen by a quarter of a decade; runs that stop at the first accepted one are timed. Conic solvers
   run once per decade of their tolerance and are charged only the time that they report themselves.
-- **Algorithm 1** is a bare loop in NumPy, which is told when to stop, as the peers are.
+- **Algorithm 1** is a bare loop in NumPy, which is told when to stop, as the peers are. A run at its limit counts as solved,
+  at the limit, if what it has then certifies.
 - Limit {limit:g} s per run ({patience:g} s for Algorithm 1) and {memory:g} GB; best of {repeats} runs after a warm-up (more
   when a run is short; those of more than {long:g} s are not repeated); {threads} thread(s); float64; seed {seed}. SCS,
   Clarabel and CSDP only for n ≤ 200; their X is factorised by eigendecomposition.
