@@ -33,7 +33,7 @@ NOTE = """\
 Random states {seeds}; `SDPEmbedding(bandwidth=σ)` with its defaults (tol 1e-6), float64, from the data on. Differences are
 the largest between any two seeds: of `eigenvalues_ / sum`, and of B* in the Frobenius norm, relative. The gap is the worst
 of the seeds, the spectral gap (the next eigenvalue of L, scaled to unit diagonal) the smallest, the time the best.
-*Degenerate* means that the optimum is proved but not unique to working precision: then B* may differ."""
+*Degenerate* means that the optimum is proved but does not determine B* to working precision: then B* may differ."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def verdict(status: str, grade: str, gap: float, spectrum: float, matrix: float)
     if grade != "proved" or gap > GAP:
         return "not proved"
     if status == "degenerate":
-        return "proved, not unique"
+        return "proved, not determined"
     if status != "optimal":
         return "seeds disagree on the status" if "degenerate" in status else "not optimal"
     return "proved, the same" if spectrum <= SPECTRUM and matrix <= MATRIX else "proved, but not the same"

@@ -54,6 +54,23 @@ def test_so_are_diagonals_and_what_is_scaled(cost, diagonal):
         solve(cost, diagonal, rng=0)
 
 
+def test_what_was_spent_is_what_was_allowed_for():
+    message = solve(indefinite(), rng=0, max_products=3).message
+    assert message.startswith("3 products were not enough")
+
+
+@pytest.mark.parametrize("weak", [1e-9, 1e-10, 1e-11])
+def test_rows_that_are_held_weakly_are_measured_in_another_metric(weak):
+    """In their own scale rounding takes up the tolerance."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((30, 2))
+        C = np.exp(-np.square(X[:, None] - X).sum(axis=2))
+        C[:3] *= weak
+        C[:, :3] *= weak
+        assert solve(C, rng=0).certificate.relative_gap <= 1e-6
+
+
 def test_a_diagonal_cost_has_no_smallest_size():
     assert solve(np.diag([1e-200, 2e-200]), rng=0).certificate.relative_gap <= 1e-12
 

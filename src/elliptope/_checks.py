@@ -85,6 +85,9 @@ def as_real(name: str, value: Any) -> Array:
     try:
         x = np.asarray(as_numpy(value))
         if x.dtype == object:
+            text = next((entry for entry in x.flat if isinstance(entry, str | bytes)), None)
+            if text is not None:
+                raise TypeError(f"{text!r} is text")
             x = x.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         what = f"type {type(value).__name__}: {str(error).rstrip('.')}"
@@ -104,9 +107,10 @@ def check_entries(name: str, entries: Array, place: Callable[..., str] = _row_an
         if math.isfinite(total(entries)):
             return
     entries = as_numpy(entries)
-    bad = np.argwhere(~np.isfinite(entries)).tolist()
-    if bad:
-        raise ValueError(f"`{name}` must be finite, got {float(entries[*bad[0]])!r} at {place(*bad[0])}.")
+    finite = np.isfinite(entries)
+    index = [int(k) for k in np.unravel_index(np.argmin(finite), finite.shape)]
+    if not finite[*index]:
+        raise ValueError(f"`{name}` must be finite, got {float(entries[*index])!r} at {place(*index)}.")
 
 
 def check_vector(name: str, value: Any, n: int, *, zero: bool = False) -> Array:

@@ -11,14 +11,14 @@ from scipy.sparse.linalg import LinearOperator
 
 from .._arrays import all_nonzero, hollow, is_foreign, is_sparse, largest, like, namespace, owned
 from .._checks import as_real, check_entries, check_real, check_vector
-from .._rounding import UNIT
+from .._rounding import UNIT, gamma
 from .base import Array, Operator
 from .dense import DenseStorage
 from .metric import Metric
 from .sparse import SparseMatrix
 
 # Asymmetry that is put down to rounding: relative to the largest entry off the diagonal (the rest does not matter to the
-# optimum), and in units of rounding of the largest one on it (Q Qᵀ is the identity and what products leave of zeros).
+# optimum), and what n roundings, and some, of the largest one on it leave (Q Qᵀ is the identity and what is left of zeros).
 _SYMMETRY = 1e-10
 _ROUNDINGS = 8
 # Rows that are compared with columns at a time.
@@ -115,14 +115,14 @@ def as_operator(cost: Any, diagonal: Array | None = None) -> Operator:
         asymmetry = abs(cost - cost.T).max()
         if asymmetry:
             d = cost.diagonal()
-            _check_symmetric(asymmetry, abs(cost - sparse.diags_array(d)).max(), largest(abs(d)))
+            _check_symmetric(n, asymmetry, abs(cost - sparse.diags_array(d)).max(), largest(abs(d)))
         return SparseMatrix(cost, s)
     cost = owned(cost)
     check_entries("cost", cost)
     if not _is_symmetric(cost):
         with np.errstate(over="ignore"):
             asymmetry = largest(abs(cost - cost.T))
-        _check_symmetric(asymmetry, largest(hollow(abs(cost))), largest(abs(namespace(cost).linalg.diagonal(cost))))
+        _check_symmetric(n, asymmetry, largest(hollow(abs(cost))), largest(abs(namespace(cost).linalg.diagonal(cost))))
         half = 0.5 * cost  # first, or else the sum may overflow
         cost = half + half.T
     return DenseMatrix(cost, s)
@@ -140,9 +140,9 @@ def _is_symmetric(C: Array) -> bool:
     return all(all_nonzero(C[a:b, a:] == C[a:, a:b].T) for a, b in panels)
 
 
-def _check_symmetric(asymmetry: float, off_diagonal: float, diagonal: float) -> None:
+def _check_symmetric(n: int, asymmetry: float, off_diagonal: float, diagonal: float) -> None:
     """Raise unless rounding explains max|C - Cᵀ|, given the largest entries off the diagonal and on it."""
-    if asymmetry > max(_SYMMETRY * off_diagonal, _ROUNDINGS * UNIT * diagonal):
+    if asymmetry > max(_SYMMETRY * off_diagonal, gamma(n + _ROUNDINGS) * diagonal):
         raise ValueError(
             f"`cost` must be symmetric, got max|C - C.T| = {asymmetry:.3g} with entries of up to {off_diagonal:.3g} "
             f"off the diagonal."

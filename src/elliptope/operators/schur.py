@@ -87,4 +87,3 @@ def _inverse(
         return V + solve_B(s * F.product(W[: F.k]) + U @ W[F.k :])
 
     return solve
-

@@ -20,6 +20,8 @@ SMALL_COLUMN = 3e-4
 # Sizes of a product, and of a diagonal, of whose squares none overflows or underflows, summed over as many rows as one may
 # have.
 _LARGEST, _SMALLEST = 1e140, 1e-140
+# Part of the absolute slacks that rounding may make of their sum.
+_ROUNDING = 1e-14
 # Defect, relative to a gap, at which the range of H is not in its way, whatever is left of short columns.
 _CLEAR = 0.1
 
@@ -97,6 +99,11 @@ class Iterate:
     @lazy
     def objective(self) -> float:
         return self.gain + total(self.offset)
+
+    @property
+    def rounding(self) -> float:
+        """Changes of the gain up to this are put down to rounding."""
+        return _ROUNDING * self.rows.absolute
 
     @property
     def residual(self) -> Array:

@@ -24,15 +24,13 @@ from .probable import MAX_FAILURES, certify_by, estimate_gap, riding_test
 from .probes import Passenger, share
 from .problem import Goal, Iterate, OutOfProducts, Problem, check_size, drop_columns, random_start
 from .steps import normalize_rows
-from .verdict import Ended, verdict
+from .verdict import POLISH, Ended, verdict
 
 # Optimal ranks seen on data are 1 to 4; too small a rank is repaired by the certificate. A dense product with four columns
 # costs a third less than one with five. In a metric of the operator's own, where products cost other things too, five save
 # more steps than they cost.
 _DEFAULT_RANK = 4
 _RANK_IN_METRIC = 5
-# Rows are polished to this part of the tolerance, so that the extension returns the embedding well within it.
-_POLISH = 1e-2
 # Iteration of the first estimate of the bound; the next ones come when their number has doubled.
 _FIRST_ESTIMATE = 8
 # Defect, relative to the tolerance, at which a failed proof means a saddle; before, it means go on, by this factor.
@@ -48,8 +46,6 @@ _SMALLEST_ESCAPE = 1e-5
 _COMPANY = 8
 _BOARDING = 0.01
 _SMALLEST_STATIONARITY = 1e-14
-# Changes of the gain below this part of it are rounding.
-_ROUNDING = 1e-14
 # Largest entry of a column that is dropped to get past a stall.
 _TRIM = 3e-3
 
@@ -189,8 +185,8 @@ def _start(problem: Problem, rank: int | str, start: Array | None, rng: np.rando
 
 def _improves(new: Iterate, old: Iterate) -> bool:
     """By its gain, or by its defect where gains differ by rounding alone."""
-    difference, rounding = new.gain - old.gain, _ROUNDING * old.rows.absolute
-    return difference > rounding or (difference >= -rounding and new.defect < old.defect)
+    difference = new.gain - old.gain
+    return difference > old.rounding or (difference >= -old.rounding and new.defect < old.defect)
 
 
 class _Loop:
@@ -217,7 +213,8 @@ class _Loop:
         self.best: Iterate | None = None  # of the largest gain: warm-up and widening may descend
         self.estimate = self.certified = math.inf  # bounds on the gain
         self.stop: str | None = None
-        self.limit = "max_iter"  # the parameter to increase, should the solve come to its limit
+        # The parameter to increase, should the solve come to its limit, and what was spent then.
+        self.limit, self.spent = "max_iter", f"{max_iter} iterations"
         self.witness: Iterate | None = None  # whose dual vector is tested while the ascent goes on
         self.passenger: Passenger | None = None
         self.expects_proof: bool | None = None  # without a factorisation, so that nothing has to be tested
@@ -231,7 +228,7 @@ class _Loop:
                 raise
             self.stop = "interrupted"
         except OutOfProducts:
-            self.stop, self.limit = "max_iter", "max_products"
+            self.stop, self.limit, self.spent = "max_iter", "max_products", f"{self.problem.n_products} products"
         if certificate is None:
             # Who interrupts, or sets a limit to what is spent, does not want to wait for a proof.
             exhausted = self.problem.n_products >= self.problem.max_products
@@ -253,7 +250,7 @@ class _Loop:
         return self.last
 
     def _ascend_until_certified(self, H: Array) -> Certificate | None:
-        self.level, self.target = _FIRST_ATTEMPT * self.tol, _POLISH * self.tol
+        self.level, self.target = _FIRST_ATTEMPT * self.tol, POLISH * self.tol
         iterates = self.method(self.problem, H, self.rng)
         for _ in range(MAX_FAILURES):
             stalled = self._ascend(iterates)
@@ -319,7 +316,7 @@ class _Loop:
         if not self.polish or certificate.weights not in NATURAL or (null is not None and not null.unique):
             return math.inf
         gap = 1.0 if null is None else null.spectral_gap
-        return max(_POLISH * self.tol * gap, _SMALLEST_STATIONARITY)
+        return max(POLISH * self.tol * gap, _SMALLEST_STATIONARITY)
 
     def _ascend(self, iterates: Iterator[Iterate]) -> bool:
         """Go on until a proof is worth an attempt; True when the method ended by itself before that."""
@@ -385,8 +382,7 @@ class _Loop:
         self.certified = self._last.gain + certificate.gap
         last = self._progress(self._last, len(self.history))
         self.history.append(last._replace(bound=certificate.upper_bound, relative_gap=certificate.relative_gap))
-        spent = f"{self.max_iter} iterations" if self.limit == "max_iter" else f"{self.problem.n_products} products"
-        ended = Ended(self.stop, spent, self.limit, len(self.history) - 1)
+        ended = Ended(self.stop, self.spent, self.limit, len(self.history) - 1)
         status, message = verdict(certificate, ended, self.tol, self.polish)
         return Solution(
             factor=self._last.H,

@@ -77,23 +77,22 @@ def null_space(factor: Factorization, iterate: Iterate, metric: Metric) -> NullS
     return null_space_among(like(iterate.H, Q @ U), values, np.inf, iterate, metric)
 
 
-def null_space_among(
-    basis: Array, values: Array, beyond: float, iterate: Iterate, metric: Metric, error: float = 0.0
-) -> NullSpace | None:
+def null_space_among(basis: Array, values: Array, beyond: float, iterate: Iterate, metric: Metric) -> NullSpace | None:
     """The null space among directions, (n, k), with their eigenvalues; others are ``beyond``. In whitened coordinates.
 
     Uniqueness is shown by all directions that may belong to it, which are at least those that do, and disproved by those
-    that do for certain. None where H has not converged so far that one or the other succeeds. Rows of the basis, made unit,
-    are off by about ``error``.
+    that do for certain. None where H has not converged so far that one or the other succeeds. Rows of the basis are off from
+    those of the null space at the optimum by the displacement of rows of H over the next eigenvalue.
     """
     N = as_numpy(metric.unwhiten(basis))
     perhaps, certainly = values <= _perhaps_null(iterate), values <= _NULL
+    noise = _NOISE * iterate.stationarity / float(values[~perhaps].min(initial=beyond))
     ratio = _smallest_singular_value(N[:, perhaps])
-    unique = ratio > max(_INJECTIVE, _NOISE * error)
+    unique = ratio > max(_INJECTIVE, noise)
     if not unique:
         if certainly.sum() < perhaps.sum():
             ratio = _smallest_singular_value(N[:, certainly])
-        if ratio > _INJECTIVE:
+        if ratio > _INJECTIVE or not certainly.any():
             return None
     null = perhaps if unique else certainly
     gap = float(values[~null].min(initial=beyond))

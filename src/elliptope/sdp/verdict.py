@@ -8,6 +8,8 @@ from .._rounding import round_up
 from .certificate import NATURAL, Certificate
 from .uniqueness import NullSpace
 
+# Rows are polished to this part of the tolerance, so that the extension returns the embedding well within it.
+POLISH = 1e-2
 # Error of B, relative to the tolerance, beyond which a solve that rounding has ended is not called optimal.
 _LOOSE = 100.0
 
@@ -50,7 +52,7 @@ def _undetermined(certificate: Certificate, tol: float, polish: bool) -> str | N
     if null is None:
         if polish and certificate.weights not in NATURAL:
             return "some rows are held so weakly that nothing determines them"
-        if polish and certificate.stationarity > tol:
+        if polish and certificate.stationarity > POLISH * tol:
             return f"rounding leaves B undetermined: its rows are stationary to {certificate.stationarity:.1e} only"
         return None  # with a loose tolerance nothing is known of L, and B is not claimed to be accurate
     if not null.unique:

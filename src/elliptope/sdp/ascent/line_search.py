@@ -11,8 +11,6 @@ from ..steps import retract
 _ARMIJO = 1e-4
 _BACKTRACK = 0.3
 _MAX_BACKTRACKS = 20
-# Changes of the gain below this part of it are rounding.
-_ROUNDING = 1e-14
 # A polishing step must reduce the stationarity by this factor.
 PROGRESS = 0.8
 
@@ -22,7 +20,7 @@ def line_search(
 ) -> tuple[float, Iterate] | None:
     """Backtrack along the retraction of H + tD until the objective rises by a part of ``slope`` t; None if it cannot."""
     step = 1.0
-    allowance = _ROUNDING * iterate.rows.absolute
+    allowance = iterate.rounding
     for _ in range(_MAX_BACKTRACKS):
         if not step * slope > allowance:
             return None
