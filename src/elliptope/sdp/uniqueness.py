@@ -29,6 +29,8 @@ _DOUBT = 10.0
 # the basis.
 _INJECTIVE = 1e-6
 _NOISE = 10.0
+# Smaller eigenvalues occur after a factorisation alone, where inverse iteration has refined the basis.
+_LEAST_AMPLIFYING = 1e-3
 _EXTRA = 2
 # Unknowns beyond which injectivity is not tested, and uniqueness therefore not shown.
 _MAX_UNKNOWNS = 2000
@@ -86,7 +88,7 @@ def null_space_among(basis: Array, values: Array, beyond: float, iterate: Iterat
     """
     N = as_numpy(metric.unwhiten(basis))
     perhaps, certainly = values <= _perhaps_null(iterate), values <= _NULL
-    noise = _NOISE * iterate.stationarity / float(values[~perhaps].min(initial=beyond))
+    noise = _NOISE * iterate.stationarity / max(float(values[~perhaps].min(initial=beyond)), _LEAST_AMPLIFYING)
     ratio = _smallest_singular_value(N[:, perhaps])
     unique = ratio > max(_INJECTIVE, noise)
     if not unique:
