@@ -29,7 +29,9 @@ _DOUBT = 10.0
 # the basis.
 _INJECTIVE = 1e-6
 _NOISE = 10.0
-# Smaller eigenvalues occur after a factorisation alone, where inverse iteration has refined the basis.
+# A basis that inverse iteration has refined has no error to speak of where rows are stationary to this, and else none that
+# eigenvalues below the second number would amplify.
+_SETTLED = 1e-7
 _LEAST_AMPLIFYING = 1e-3
 _EXTRA = 2
 # Unknowns beyond which injectivity is not tested, and uniqueness therefore not shown.
@@ -76,19 +78,22 @@ def null_space(factor: Factorization, iterate: Iterate, metric: Metric) -> NullS
         if k < width or width == n or k * (k + 1) // 2 > min(n, _MAX_UNKNOWNS):
             break
         width = min(2 * width, n)
-    return null_space_among(like(iterate.H, Q @ U), values, np.inf, iterate, metric)
+    return null_space_among(like(iterate.H, Q @ U), values, np.inf, iterate, metric, iterate.stationarity <= _SETTLED)
 
 
-def null_space_among(basis: Array, values: Array, beyond: float, iterate: Iterate, metric: Metric) -> NullSpace | None:
+def null_space_among(
+    basis: Array, values: Array, beyond: float, iterate: Iterate, metric: Metric, exact: bool = False
+) -> NullSpace | None:
     """The null space among directions, (n, k), with their eigenvalues; others are ``beyond``. In whitened coordinates.
 
     Uniqueness is shown by all directions that may belong to it, which are at least those that do, and disproved by those
     that do for certain. None where H has not converged so far that one or the other succeeds. Rows of the basis are off from
-    those of the null space at the optimum by the displacement of rows of H over the next eigenvalue.
+    those of the null space at the optimum by the displacement of rows of H over the next eigenvalue, unless it is ``exact``.
     """
     N = as_numpy(metric.unwhiten(basis))
     perhaps, certainly = values <= _perhaps_null(iterate), values <= _NULL
-    noise = _NOISE * iterate.stationarity / max(float(values[~perhaps].min(initial=beyond)), _LEAST_AMPLIFYING)
+    following = max(float(values[~perhaps].min(initial=beyond)), _LEAST_AMPLIFYING)
+    noise = 0.0 if exact else _NOISE * iterate.stationarity / following
     ratio = _smallest_singular_value(N[:, perhaps])
     unique = ratio > max(_INJECTIVE, noise)
     if not unique:
