@@ -21,10 +21,10 @@ from typing import Any
 import machine
 import numpy as np
 from cases import Case, select
-from report import number, table
 from sklearn.exceptions import ConvergenceWarning
 
 from elliptope import SDPEmbedding
+from report import number, table
 
 # What every case must reach, unless it is degenerate.
 GAP, SPECTRUM, MATRIX = 1e-6, 1e-6, 1e-5

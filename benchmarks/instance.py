@@ -10,7 +10,7 @@ import numpy as np
 
 from elliptope.operators import as_operator
 from elliptope.sdp import Certificate
-from elliptope.sdp.certify import certify
+from elliptope.sdp.certificates.certify import certify
 from elliptope.sdp.problem import Problem, random_start
 from elliptope.sdp.steps import normalize_rows
 

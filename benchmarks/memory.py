@@ -48,8 +48,8 @@ def measure(operator: str, n: int, bandwidth: str) -> str:
     warnings.simplefilter("ignore")
     SDPEmbedding(bandwidth=1.0, random_state=0).fit(X[:50])
     if operator == "precomputed":
-        from elliptope.bandwidth import RULES
         from elliptope.kernels import Gaussian
+        from elliptope.kernels.bandwidth import RULES
         from elliptope.operators import kernel_matrix
 
         X = kernel_matrix(Gaussian(RULES[bandwidth](X)), X)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from instance import Array, Product
+from instance import Product
 
-from elliptope._arrays import row_dots, row_norms
+from elliptope._utils.arrays import Array, row_dots, row_norms
 from elliptope.sdp.steps import normalize_rows
 
 Visit = Callable[..., None]

@@ -17,7 +17,7 @@ from sklearn.manifold import TSNE, SpectralEmbedding
 from sklearn.preprocessing import FunctionTransformer
 
 from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding
-from elliptope.bandwidth import knn_bandwidth, median_bandwidth
+from elliptope.kernels.bandwidth import knn_bandwidth, median_bandwidth
 
 Parameters = dict[str, Any]
 # Columns of a picture, and about as many as clustering wants.

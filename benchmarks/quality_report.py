@@ -10,6 +10,7 @@ import machine
 import numpy as np
 from quality_data import DATA
 from quality_methods import METHODS
+
 from report import number, table
 
 Row = dict[str, Any]

@@ -11,9 +11,10 @@ from time import process_time
 import machine
 import numpy as np
 from quality_methods import METHODS
-from report import table
 from sklearn.datasets import load_digits
 from timing import best
+
+from report import table
 
 SIZES = (250, 500, 1000)
 REPEATS = 3

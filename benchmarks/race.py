@@ -17,9 +17,10 @@ from typing import Any
 
 import conic
 import numpy as np
-from instance import Array, Clock, Instance, OutOfTime, Product
+from instance import Clock, Instance, OutOfTime, Product
 from peers import Peer
 
+from elliptope._utils.arrays import Array
 from elliptope.sdp import solve
 
 OURS = "elliptope"

@@ -17,9 +17,10 @@ from pathlib import Path
 import numpy as np
 from timing import Stopwatch, best
 
-from elliptope import RKHSEmbedding, rkhs
+from elliptope import RKHSEmbedding
+from elliptope.estimators import rkhs_embedding as rkhs
 from elliptope.operators import regularized
-from elliptope.sdp import certify
+from elliptope.sdp.certificates import certify
 
 SMOOTHNESS = 2.5
 LENGTH_SCALE = 0.7

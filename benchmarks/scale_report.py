@@ -8,6 +8,7 @@ from typing import Any
 
 import machine
 import numpy as np
+
 from report import table
 
 Row = dict[str, Any]

@@ -18,11 +18,11 @@ import conic
 import machine
 import numpy as np
 import race
-import report
 from cases import Case, cost_matrix, select
 from instance import RANK, Instance
 from peers import PEERS
 
+import report
 from elliptope.sdp import solve
 
 SOLVERS = [race.OURS, *PEERS, *conic.CONIC]

@@ -20,12 +20,12 @@ from typing import Any
 
 import machine
 import numpy as np
-from report import table
 from scale import CASES, rows
 
 import elliptope
 from elliptope import SDPEmbedding
-from elliptope.streaming import transform_to
+from elliptope.estimators.streaming import transform_to
+from report import table
 
 MODELS = ("neighbors", "nystroem")
 

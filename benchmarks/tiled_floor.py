@@ -18,12 +18,12 @@ from pathlib import Path
 import machine
 import numpy as np
 import threadpoolctl
-from report import table
 from timing import best
 
 from elliptope.kernels import Gaussian
 from elliptope.operators import TiledOperator
-from elliptope.operators.tiles import SIDES
+from elliptope.operators.tiled.tiles import SIDES
+from report import table
 
 # Bytes of tiles per call and calls per timing, enough for the clock and for threads to overlap.
 BATCH = 2**19

@@ -16,7 +16,7 @@ from elliptope.kernels import Gaussian
 from elliptope.operators import as_operator
 from elliptope.sdp import Certificate
 from elliptope.sdp.ascent.power import power
-from elliptope.sdp.certify import certify
+from elliptope.sdp.certificates.certify import certify
 from elliptope.sdp.problem import Problem, random_start
 
 _SHIFT = 1e-7

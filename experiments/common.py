@@ -25,7 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 import elliptope
 from elliptope import SDPEmbedding, bandwidth_path
 from elliptope.datasets import load_htru2, load_mnist_digits
-from elliptope.path import BandwidthPath
+from elliptope.estimators.path.path import BandwidthPath
 from elliptope.sdp import Certificate
 
 from .results import Result

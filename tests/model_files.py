@@ -15,9 +15,9 @@ import pytest
 from sklearn.neighbors import kneighbors_graph
 
 import elliptope
-from elliptope import DiffusionMap, ModelFileError, RKHSEmbedding, SDPEmbedding, search
-from elliptope.kernels import Matern
-from elliptope.neighbors import Neighbors
+from elliptope import DiffusionMap, ModelFileError, RKHSEmbedding, SDPEmbedding
+from elliptope.kernels import Matern, search
+from elliptope.kernels.neighbors import Neighbors
 from neighborhoods import Forgetful
 
 SEAL = b"elliptope model, sha256 "

@@ -7,13 +7,7 @@ import pytest
 import sklearn.datasets
 from scipy.spatial.distance import cdist
 
-from elliptope.datasets import (
-    clusters_with_outliers,
-    interval_grid,
-    load_htru2,
-    load_mnist_digits,
-    two_moons,
-)
+from elliptope.datasets import clusters_with_outliers, interval_grid, load_htru2, load_mnist_digits, two_moons
 from experiments.common import published
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from elliptope import DiffusionMap, SDPEmbedding
-from elliptope.bandwidth import knn_bandwidth
+from elliptope.kernels.bandwidth import knn_bandwidth
 
 from . import labelled
 from .defaults import CURRENT, RECOMMENDED

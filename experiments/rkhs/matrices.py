@@ -7,8 +7,8 @@ import math
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 
-from elliptope.bandwidth import resolve_bandwidth
 from elliptope.kernels import Matern
+from elliptope.kernels.bandwidth import resolve_bandwidth
 
 
 def matern_matrix(X: np.ndarray, nu: float, length_scale: float | str) -> np.ndarray:

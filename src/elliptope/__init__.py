@@ -1,18 +1,18 @@
 """Embeddings that come with a proof: positive semi-definite embedding with certificate, extension and learned kernel."""
 
-from . import datasets, streaming, theory
-from .diffusion import DiffusionMap
-from .embedding import SDPEmbedding
-from .neighbors import Neighbors
-from .path import bandwidth_path
+from . import datasets, theory
+from ._version import __version__
+from .estimators import DiffusionMap, RKHSEmbedding, SDPEmbedding
+from .estimators.path import bandwidth_path
+from .estimators.recertify import InconsistentModelError, recertify
+from .estimators.streaming import score_to, transform_to
+from .kernels import Neighbors
+from .memory import InsufficientMemoryError, estimate_memory
 from .persistence import ModelFileError, load
-from .planner import InsufficientMemoryError, estimate_memory
-from .rkhs import RKHSEmbedding
-
-__version__ = "0.1.0"
 
 __all__ = [
     "DiffusionMap",
+    "InconsistentModelError",
     "InsufficientMemoryError",
     "ModelFileError",
     "Neighbors",
@@ -23,6 +23,8 @@ __all__ = [
     "datasets",
     "estimate_memory",
     "load",
-    "streaming",
+    "recertify",
+    "score_to",
     "theory",
+    "transform_to",
 ]

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._utils.arrays import Array
 from .errors import CommandError, counted
 from .selection import Roles, Selection, resolve
 from .streams import open_input, source_name
-from .tables import Array, Form, Reader, format_of, open_reader
+from .tables import Form, Reader, format_of, open_reader
 
 
 class Column(NamedTuple):

@@ -7,7 +7,7 @@ import reprlib
 from collections.abc import Sequence
 from enum import IntEnum
 
-from .._extras import install
+from .._utils.extras import install
 
 # How much of a user's own words, such as a cell of a table, a message repeats.
 _REPR = reprlib.Repr()

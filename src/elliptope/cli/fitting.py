@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from .._rounding import round_up
-from ..embedding import SDPEmbedding
-from ..neighbors import neighbor_rule
-from ..planner import InsufficientMemoryError
+from .._utils.arrays import Array
+from .._utils.rounding import round_up
+from ..estimators.sdp_embedding import SDPEmbedding
+from ..kernels.neighbors import neighbor_rule
+from ..memory.planner import InsufficientMemoryError
 from .console import Console
 from .data import Data, read_data
 from .errors import CommandError, ExitCode, counted, listing
 from .models import Model, Standardizer
 from .options import estimator_of, form_of, selection_of
-from .tables import Array
 
 # Columns whose standard deviations differ by more than this factor: distances then see the widest ones only.
 _UNLIKE = 30.0

@@ -15,11 +15,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from .. import persistence
-from .._base import Embedding
+from .._utils.arrays import Array
+from ..estimators.base import Embedding
 from .data import Column, Data
 from .errors import CommandError, counted, listing
 from .streams import STANDARD, check_output, exists
-from .tables import Array, has_table_suffix
+from .tables import has_table_suffix
 
 _KEY = "table"
 

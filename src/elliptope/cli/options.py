@@ -8,11 +8,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..bandwidth import RULES
-from ..diffusion import DiffusionMap
-from ..embedding import SDPEmbedding
-from ..kernels import BUILT_IN
-from ..rkhs import RKHSEmbedding
+from ..estimators.diffusion_map import DiffusionMap
+from ..estimators.rkhs_embedding import RKHSEmbedding
+from ..estimators.sdp_embedding import SDPEmbedding
+from ..kernels.bandwidth import RULES
+from ..kernels.choice import BUILT_IN
 from ..sdp import METHODS as SOLVERS
 from .errors import UsageError
 from .selection import Selection, split_items

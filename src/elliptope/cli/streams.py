@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from .._atomic import atomic_write
+from .._utils.files import atomic_write
 from .errors import CommandError
 
 STANDARD = "-"

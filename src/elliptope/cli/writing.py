@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from .._utils.arrays import Array
 from .console import Console
 from .errors import CommandError
 from .streams import STANDARD, check_output, is_stream, is_terminal_output, open_output
-from .tables import Array, check_writer, flatten, format_of, write_table
+from .tables import check_writer, flatten, format_of, write_table
 
 _BINARY = ("parquet", "npy", "npz")
 

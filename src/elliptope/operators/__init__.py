@@ -3,10 +3,10 @@
 from .base import KernelOperator, Operator
 from .dense import DenseOperator, kernel_matrix
 from .matrix import as_operator
-from .nystroem import NystroemOperator
+from .nystroem.operator import NystroemOperator
 from .regularized import RegularizedOperator
 from .sparse import SparseOperator
-from .tiled import TiledOperator
+from .tiled.operator import TiledOperator
 from .truncated import TruncatedOperator
 
 __all__ = [

@@ -19,10 +19,10 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from .._arrays import all_nonzero, as_numpy, like, namespace, row_dots, smallest, total
-from .._rounding import UNIT
+from .._utils.arrays import Array, all_nonzero, as_numpy, like, namespace, row_dots, smallest, total
+from .._utils.rounding import UNIT
 from .factorization import Factorization, cholesky_rounding, factorize_lower
-from .metric import Array, DiagonalMetric, Metric
+from .metric import DiagonalMetric, Metric
 
 # An entry of J is formed with fewer roundings than this.
 _ENTRY_ROUNDINGS = 8

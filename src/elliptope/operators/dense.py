@@ -9,11 +9,11 @@ from contextlib import contextmanager
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from .._arrays import as_numpy, hollow, largest, namespace, smallest
-from .._rounding import UNIT
-from .._threads import ONE_THREAD, blas_has_small_kernels, in_order
-from ..kernels import Kernel
-from .base import Array, KernelOperator, Operator, ScaledOperator
+from .._utils.arrays import Array, as_numpy, hollow, largest, namespace, smallest
+from .._utils.rounding import UNIT
+from .._utils.threads import ONE_THREAD, blas_has_small_kernels, in_order
+from ..kernels.base import Kernel
+from .base import KernelOperator, Operator, ScaledOperator
 
 # Side of the tiles in which the kernel is computed and rescaled: two float64 tiles stay in a core's cache.
 _TILE = 512

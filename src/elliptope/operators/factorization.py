@@ -15,9 +15,8 @@ import numpy as np
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from .._rounding import gamma
-
-Array = np.ndarray
+from .._utils.arrays import Array
+from .._utils.rounding import gamma
 
 # OpenBLAS's own parallel factorisation overruns its buffers where matrices are large: n = 16 000 on two threads ends in a
 # segmentation fault (0.3.30, SkylakeX). Larger matrices are factorised by panels of that many rows.

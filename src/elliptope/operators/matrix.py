@@ -9,10 +9,10 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
-from .._arrays import all_nonzero, hollow, is_foreign, is_sparse, largest, like, namespace, owned
-from .._checks import as_real, check_entries, check_real, check_vector
-from .._rounding import UNIT, gamma
-from .base import Array, Operator
+from .._utils.arrays import Array, all_nonzero, hollow, is_foreign, is_sparse, largest, like, namespace, owned
+from .._utils.checks import as_real, check_entries, check_real, check_vector
+from .._utils.rounding import UNIT, gamma
+from .base import Operator
 from .dense import DenseStorage
 from .metric import Metric
 from .sparse import SparseMatrix

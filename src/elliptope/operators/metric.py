@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from .._arrays import Array, largest, namespace, total
+from .._utils.arrays import Array, largest, namespace, total
 
 
 class Metric(ABC):

@@ -22,10 +22,11 @@ import numpy as np
 from scipy.linalg.blas import dtrmm, dtrsm
 from scipy.linalg.lapack import dlauum, dpotrf, dpotrs, dtrtri, dtrtrs
 
-from .._rounding import UNIT, gamma
+from .._utils.arrays import Array
+from .._utils.rounding import UNIT, gamma
 from .base import ExplicitOperator, Operator
 from .factorization import Factorization, cholesky_rounding, cholesky_solver, upper_cholesky
-from .metric import Array, Metric
+from .metric import Metric
 
 # Steps of the power method that bounds the rounding of a factorisation.
 _POWER_STEPS = 6

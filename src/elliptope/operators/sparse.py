@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from .._threads import in_order, one_blas_thread
-from .base import Array, KernelOperator, ScaledOperator
+from .._utils.arrays import Array
+from .._utils.threads import in_order, one_blas_thread
+from .base import KernelOperator, ScaledOperator
 
 # Sparse matrices up to this size are made dense for the proof (0.8 GB); beyond, the certificate is probabilistic.
 _LARGEST_DENSE = 10_000

@@ -17,9 +17,10 @@ from scipy import sparse
 from scipy.optimize import brentq
 from sklearn.utils import gen_batches
 
-from .._rounding import TINY
-from ..kernels import Array, Kernel
-from ..search import pairs_within
+from .._utils.arrays import Array
+from .._utils.rounding import TINY
+from ..kernels.base import Kernel
+from ..kernels.search import pairs_within
 from .sparse import SparseOperator
 
 # Values of the kernel below this are dropped.

@@ -11,8 +11,8 @@ import numpy as np
 import scipy
 import sklearn
 
-from .._atomic import atomic_write
-from .._base import Embedding
+from .._utils.files import atomic_write
+from ..estimators.base import Embedding
 from .container import Archive, ModelFileError, open_archive, shown, write
 from .fields import SCHEMA, Reading, take
 from .models import pack, unpack

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .container import Array, ModelFileError, is_fortran, shown
+from .._utils.arrays import Array
+from .container import ModelFileError, is_fortran, shown
 from .fields import LARGEST_INTEGER, Field, Packing, Reading, take
 
 

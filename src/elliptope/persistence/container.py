@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-Array = np.ndarray
+from .._utils.arrays import Array
 
 HEADER = "header.json"
 # A bound on what a hostile header can cost: parsed JSON takes some 25 times the memory of its text.

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .container import Archive, Array, ModelFileError, shown
+from .._utils.arrays import Array
+from .container import Archive, ModelFileError, shown
 
 # Goes up with every change of what a file holds. This version reads all schemas up to this one.
 SCHEMA = 2

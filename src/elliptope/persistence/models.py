@@ -10,17 +10,18 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import Embedding
-from ..diagonals import ConstantDiagonal, KernelDiagonal, NearestDiagonal
-from ..diffusion import DiffusionMap
-from ..embedding import SDPEmbedding
-from ..extension import Extension, LinearExtension
-from ..kernels import Precomputed
-from ..neighbors import GraphKernel, NeighborKernel, SparseKernel
-from ..rkhs import Program, RKHSEmbedding
+from .._utils.arrays import Array
+from ..estimators.base import Embedding
+from ..estimators.diagonals import ConstantDiagonal, KernelDiagonal, NearestDiagonal
+from ..estimators.diffusion_map import DiffusionMap
+from ..estimators.extension import Extension, LinearExtension
+from ..estimators.rkhs_embedding import Program, RKHSEmbedding
+from ..estimators.sdp_embedding import SDPEmbedding
+from ..kernels.given import Precomputed
+from ..kernels.neighbors import GraphKernel, NeighborKernel, SparseKernel
 from ..sdp import Certificate, NullSpace
 from .arrays import Floats, Graph, Indices
-from .container import Array, ModelFileError, shown
+from .container import ModelFileError, shown
 from .fields import Choice, Field, Flag, Integer, Names, Number, Optional, Packing, Reading
 from .objects import OneOf, Shared, Since, unpack_fields
 from .parameters import FORMULAS, pack_parameters, unpack_parameters

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .._base import Embedding
-from ..kernels import Gaussian, Laplacian, Matern
-from ..neighbors import SEARCHES, Neighbors
+from ..estimators.base import Embedding
+from ..kernels.neighbors import SEARCHES, Neighbors
+from ..kernels.stationary import Gaussian, Laplacian, Matern
 from .arrays import Floats
 from .container import ModelFileError, shown
 from .fields import SCHEMA, Choice, Field, Number, Packing, Reading, take

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._extras import install
+from .._utils.extras import install
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

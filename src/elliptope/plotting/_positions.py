@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._checks import Array, check_positive
-from .._target import Classes, Target
+from .._utils.arrays import Array
+from .._utils.checks import check_positive
+from .targets import Classes, Target
 
 # With max_radius="auto", points are drawn up to this multiple of the largest radius of a training point.
 _FAR = 1.5

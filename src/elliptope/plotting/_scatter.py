@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import Array
-from .._target import Classes, Target, Values
+from .._utils.arrays import Array
 from . import _style
+from .targets import Classes, Target, Values
 
 # Opacity of training points under new ones, which are what one looks for.
 _BACKGROUND = 0.35

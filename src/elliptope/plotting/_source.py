@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import Array
-from ..diffusion import DiffusionMap
-from ..neighbors import neighbor_rule
+from .._utils.arrays import Array
+from ..estimators.diffusion_map import DiffusionMap
+from ..kernels.neighbors import neighbor_rule
 from ..sdp import Certificate
 
 # How the grade of a certificate is said of its gap.

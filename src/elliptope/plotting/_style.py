@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._checks import Array
+from .._utils.arrays import Array
 
 # Okabe and Ito, told apart by all common kinds of colour vision; yellow, the faintest on white, comes last.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#F0E442")

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import Array, check_positive
+from .._utils.arrays import Array
+from .._utils.checks import check_positive
 from ..sdp import Progress
 from . import _style
 from ._axes import check_matplotlib, open_axes

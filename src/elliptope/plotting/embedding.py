@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from .._checks import Array
-from .._target import Classes, check_target, read_target, stack_targets
+from .._utils.arrays import Array
 from ._axes import check_matplotlib, equal_aspect, heading, open_axes
 from ._positions import bands, within
 from ._scatter import Scatter, draw_new, draw_training
 from ._source import open_estimator
+from .targets import Classes, check_target, read_target, stack_targets
 
 # Names of the axes, by coordinate.
 _AXES = "xyz"

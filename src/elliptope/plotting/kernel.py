@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from .._checks import Array, check_choice, check_integer
-from .._target import Classes, check_target, read_target
+from .._utils.arrays import Array
+from .._utils.checks import check_choice, check_integer
 from ._axes import check_matplotlib, heading, open_axes
 from ._source import open_estimator, rows_of_last_step
+from .targets import Classes, check_target, read_target
 
 # Part of the entries that the colour scale covers: the few largest, of outliers, would leave no colours for the rest.
 _COVERED = 0.9

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import Array, check_integer
+from .._utils.arrays import Array
+from .._utils.checks import check_integer
 from . import _style
 from ._axes import check_matplotlib, open_axes
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import Array
+from .._utils.arrays import Array
 from ._axes import check_matplotlib, heading, open_axes
 from ._source import open_estimator
 from ._style import BLUE

@@ -13,12 +13,13 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .._certified import CertifiedEmbedding
-from .._checkpoint import describe
-from .._checks import Array, check_integer
-from .._records import PathRecord
-from .._target import Target, check_target
-from ..embedding import SDPEmbedding
+from .._utils.arrays import Array
+from .._utils.checks import check_integer
+from ..estimators.certified import CertifiedEmbedding
+from ..estimators.path.checkpoint import describe
+from ..estimators.path.records import PathRecord
+from ..estimators.sdp_embedding import SDPEmbedding
+from ..plotting.targets import Target, check_target
 from .frames import turned_frames
 from .labels import check_labels, texts
 from .slider import make_slider

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import orthogonal_procrustes
 
-from .._checks import Array
-from .._records import BandwidthPath, widen
+from .._utils.arrays import Array
+from ..estimators.path.records import BandwidthPath, widen
 
 # Components that the page offers as axes; later ones carry little, and every one adds to the file.
 _MAX_AXES = 6

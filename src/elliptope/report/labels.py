@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import Array
-from .._target import Classes, Target, check_target, read_target
+from .._utils.arrays import Array
+from ..plotting.targets import Classes, Target, check_target, read_target
 
 # Classes with a colour and a symbol of their own.
 _MAX_CLASSES = 20

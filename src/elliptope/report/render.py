@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import Array
-from .._target import Classes, Values
+from .._utils.arrays import Array
+from ..plotting.targets import Classes, Values
 from .content import Report
 from .words import explain, headline, outward, round_up, stands_for_another
 

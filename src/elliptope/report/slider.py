@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._certified import CertifiedEmbedding
-from .._checks import Array
-from .._records import BandwidthPath, PathRecord
-from ..embedding import SDPEmbedding
-from ..kernels import BUILT_IN
-from ..path import check_bandwidths, follow_path, shortcomings
+from .._utils.arrays import Array
+from ..estimators.certified import CertifiedEmbedding
+from ..estimators.path.path import check_bandwidths, follow_path, shortcomings
+from ..estimators.path.records import BandwidthPath, PathRecord
+from ..estimators.sdp_embedding import SDPEmbedding
+from ..kernels.choice import BUILT_IN
 
 # Slider positions on either side of the estimator's bandwidth, and the factor between it and the last of them.
 _STEPS, _REACH = 5, 2.0

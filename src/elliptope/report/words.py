@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
-from .._records import PathRecord
+from ..estimators.path.records import PathRecord
 from ..sdp import Certificate
 
 # Digits of an objective that are always shown, and the most that double precision can tell apart.

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .._atomic import atomic_write
-from .._extras import install
+from .._utils.extras import install
+from .._utils.files import atomic_write
 from .content import Report, collect, earlier_steps, fitted
 from .render import render
 

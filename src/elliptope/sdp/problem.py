@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.lapack import dsygv
 
-from .._arrays import as_numpy, columnwise, hstack, inner, largest, like, namespace, row_norms, total
-from .._lazy import lazy
-from ..operators.base import Array, Operator
+from .._utils.arrays import Array, as_numpy, columnwise, hstack, inner, largest, like, namespace, row_norms, total
+from .._utils.lazy import lazy
+from ..operators.base import Operator
 from ..operators.metric import DiagonalMetric, Metric
-from .probes import Passenger, Probe
+from .certificates.probes import Passenger, Probe
 from .steps import Rows, measure, normalize_rows
 
 # A column of H with no entry beyond this holds a negligible part (1e-7) of the squared length of every row.

@@ -10,18 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import hstack, largest, like
-from .._checks import check_bool, check_callable, check_choice, check_factor, check_integer, check_positive, check_rng
-from .._rounding import round_up
-from .._threads import ONE_THREAD, one_blas_thread
+from .._utils.arrays import Array, hstack, largest, like
+from .._utils.checks import check_bool, check_callable, check_choice, check_factor, check_integer, check_positive, check_rng
+from .._utils.rounding import round_up
+from .._utils.threads import ONE_THREAD, one_blas_thread
 from ..operators import as_operator
-from ..operators.base import Array
 from .ascent import METHODS, Method
-from .certificate import NATURAL, Certificate, no_bound
-from .certify import certify
-from .moments import expects_proof
-from .probable import MAX_FAILURES, certify_by, estimate_gap, riding_test
-from .probes import Passenger, share
+from .certificates.certificate import NATURAL, Certificate, no_bound
+from .certificates.certify import certify
+from .certificates.moments import expects_proof
+from .certificates.probable import MAX_FAILURES, certify_by, estimate_gap, riding_test
+from .certificates.probes import Passenger, share
 from .problem import Goal, Iterate, OutOfProducts, Problem, check_size, drop_columns, random_start
 from .steps import normalize_rows
 from .verdict import POLISH, Ended, verdict

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import Array, absolute_total, all_nonzero, columnwise, like, namespace, row_dots, row_norms, total
-from .._rounding import TINY
+from .._utils.arrays import Array, absolute_total, all_nonzero, columnwise, like, namespace, row_dots, row_norms, total
+from .._utils.rounding import TINY
 
 compiled: Any
 try:

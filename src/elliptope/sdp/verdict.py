@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .._rounding import round_up
-from .certificate import NATURAL, Certificate
-from .uniqueness import NullSpace
+from .._utils.rounding import round_up
+from .certificates.certificate import NATURAL, Certificate
+from .certificates.uniqueness import NullSpace
 
 # Rows are polished to this part of the tolerance, so that the extension returns the embedding well within it.
 POLISH = 1e-2

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import math
 
-from ...recertify import InconsistentModelError, recertify
+from ...estimators.recertify import InconsistentModelError, recertify
 from ...sdp import Certificate
 from ..console import Console
 from ..errors import CommandError, ExitCode

@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from ... import __version__
-from ..._threads import usable_cores
+from ..._utils.threads import usable_cores
 from ...persistence import read_header
 from ..console import Console
 from ..errors import ExitCode

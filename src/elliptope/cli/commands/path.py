@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from ...bandwidth import knn_bandwidth
-from ...kernels import BUILT_IN
-from ...path import BandwidthPath, bandwidth_path
+from ..._utils.arrays import Array
+from ...estimators.path.path import BandwidthPath, bandwidth_path
+from ...kernels.bandwidth import knn_bandwidth
+from ...kernels.choice import BUILT_IN
 from ..console import Console
 from ..data import Data
 from ..errors import ExitCode, UsageError, counted
 from ..fitting import read_training_data, scale
 from ..options import add_estimator, add_output, add_output_format, add_table, parameters_of
-from ..tables import Array
 from ..writing import Target, write_result
 
 SUMMARY = "spectra and certificates along a path of bandwidths"

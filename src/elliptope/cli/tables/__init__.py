@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from ..._utils.arrays import Array
 from ..errors import CommandError, UsageError
 from ..streams import is_stream
 from .arrays import read_npy, read_npz, write_npy, write_npz
-from .base import Array, Reader
+from .base import Reader
 from .parquet import ParquetReader, pyarrow, write_parquet
 from .text import Dialect, TextReader, write_text
 

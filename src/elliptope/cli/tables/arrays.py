@@ -14,8 +14,9 @@ from typing import BinaryIO
 import numpy as np
 from numpy.lib.npyio import NpzFile
 
+from ..._utils.arrays import Array
 from ..errors import TableError, listing
-from .base import Array, Reader
+from .base import Reader
 
 _DAMAGED = (ValueError, EOFError, KeyError, OverflowError, RuntimeError, zipfile.BadZipFile, zlib.error)
 

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..._utils.arrays import Array
 from ..errors import TableError, shown
-
-Array = np.ndarray
 
 # Names that need no quotes and fit into a line.
 _PLAIN = re.compile(r"[\w.][\w.-]{0,39}")

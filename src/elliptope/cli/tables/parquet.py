@@ -8,8 +8,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from ..._utils.arrays import Array
 from ..errors import TableError, missing_extra
-from .base import Array, Reader
+from .base import Reader
 
 # What pandas calls an index without a name.
 _INDEX = "__index_level_"

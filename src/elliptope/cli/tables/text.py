@@ -17,8 +17,9 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
+from ..._utils.arrays import Array
 from ..errors import TableError, UsageError, shown
-from .base import Array, Reader
+from .base import Reader
 
 # A line of this many characters is no row of a table, and would fill the memory.
 _LONGEST_LINE = 2**26

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ...operators.base import Array
+from ..._utils.arrays import Array
 from ..problem import Iterate, Problem
 from .power import power
 from .schedule import auto

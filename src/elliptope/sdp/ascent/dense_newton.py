@@ -16,8 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from ..._arrays import as_numpy, inner, like, row_dots
-from ...operators.base import Array
+from ..._utils.arrays import Array, as_numpy, inner, like, row_dots
 from ..problem import Iterate, Problem
 from ..steps import retract
 from .linalg import cholesky, inverse_from_cholesky

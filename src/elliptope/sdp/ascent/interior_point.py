@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs, dstev, dtrtrs
 
-from ..._arrays import as_numpy, like
-from ...operators.base import Array
+from ..._utils.arrays import Array, as_numpy, like
 from ..problem import Iterate, Problem
 from ..steps import normalize_rows
 from .linalg import cholesky, inverse_from_cholesky

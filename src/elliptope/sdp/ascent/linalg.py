@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from ...operators.base import Array
+from ..._utils.arrays import Array
 from ...operators.factorization import completed
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...operators.base import Array
+from ..._utils.arrays import Array
 from ..problem import Iterate, Problem
 from ..steps import retract
 

@@ -6,9 +6,8 @@ from collections.abc import Generator
 
 import numpy as np
 
-from ..._arrays import inner, namespace
-from ..._rounding import TINY
-from ...operators.base import Array
+from ..._utils.arrays import Array, inner, namespace
+from ..._utils.rounding import TINY
 from ..problem import Iterate, Problem
 from ..steps import project
 from .line_search import line_search, polish_step

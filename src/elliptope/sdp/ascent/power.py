@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..._arrays import absolute_total
-from ...operators.base import Array
+from ..._utils.arrays import Array, absolute_total
 from ..problem import Iterate, Problem
 from ..steps import normalize_rows
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..._arrays import Array, as_numpy, inner, like, matrix, namespace, vector
+from ..._utils.arrays import Array, as_numpy, inner, like, matrix, namespace, vector
 from .. import steps
 from ..problem import Iterate, Problem
 from ..steps import project

@@ -8,8 +8,7 @@ from collections.abc import Generator, Iterator
 
 import numpy as np
 
-from ..._arrays import hstack, like
-from ...operators.base import Array
+from ..._utils.arrays import Array, hstack, like
 from ..problem import Iterate, Problem, drop_columns, drop_light_columns
 from ..steps import normalize_rows
 from .dense_newton import dense_newton

@@ -1,0 +1,153 @@
+"""Checks of arguments. Every message names the parameter, the allowed range and the value received."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from .arrays import Array, as_numpy, has_real_dtype, total
+
+# Rows that a message names.
+_NAMED = 10
+
+
+def check_choice(name: str, value: Any, allowed: tuple) -> None:
+    if not any(value is a or (isinstance(a, str) and isinstance(value, str) and value == a) for a in allowed):
+        raise ValueError(f"`{name}` must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
+
+
+def check_integer(name: str, value: Any, low: int, otherwise: str = "") -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
+        raise ValueError(f"`{name}` must be {otherwise}an integer of at least {low}, got {value!r}.")
+    return int(value)
+
+
+def check_positive(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
+        raise ValueError(f"`{name}` must be positive and finite, got {value!r}.")
+    return float(value)
+
+
+def check_non_negative(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < math.inf:
+        raise ValueError(f"`{name}` must be non-negative and finite, got {value!r}.")
+    return float(value)
+
+
+def check_finite(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise ValueError(f"`{name}` must be a finite number, got {value!r}.")
+    return float(value)
+
+
+def check_between(name: str, value: Any, low: float, high: float) -> float:
+    """A number of the open interval (low, high)."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not low < float(value) < high:
+        raise ValueError(f"`{name}` must lie strictly between {low:g} and {high:g}, got {value!r}.")
+    return float(value)
+
+
+def check_bool(name: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"`{name}` must be True or False, got {value!r}.")
+    return bool(value)
+
+
+def check_callable(name: str, value: Any) -> None:
+    if value is not None and not callable(value):
+        raise ValueError(f"`{name}` must be a callable or None, got {value!r}.")
+
+
+def check_rng(rng: Any) -> np.random.Generator:
+    """A generator, from whatever :func:`numpy.random.default_rng` makes one of."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`rng` must be a Generator, a non-negative integer or None, got {rng!r}.") from error
+
+
+def check_real(name: str, x: Any) -> None:
+    """Raise unless the entries of an array, a sparse matrix or a linear operator are real numbers by their dtype."""
+    if not has_real_dtype(x):
+        raise ValueError(f"`{name}` must be real, got dtype {x.dtype}.")
+
+
+def as_real(name: str, value: Any) -> Array:
+    """A NumPy array of real numbers; no mask and no imaginary part is dropped in silence."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise ValueError(f"`{name}` must be an array without a mask, got type {type(value).__name__}; fill it first.")
+    try:
+        x = np.asarray(as_numpy(value))
+        if x.dtype == object:
+            text = next((entry for entry in x.flat if isinstance(entry, str | bytes)), None)
+            if text is not None:
+                raise TypeError(f"{text!r} is text")
+            x = x.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        what = f"type {type(value).__name__}: {str(error).rstrip('.')}"
+        raise ValueError(f"`{name}` must be an array of real numbers, got {what}.") from error
+    check_real(name, x)
+    return x
+
+
+def _row_and_column(row: int, column: int) -> str:
+    return f"row {row}, column {column}"
+
+
+def check_entries(name: str, entries: Array, place: Callable[..., str] = _row_and_column) -> None:
+    """Raise where entries, of whatever library, are not finite; ``place`` says in words where an index is."""
+    # A sum is finite only if its terms are; where it is not, it may still have overflowed.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if math.isfinite(total(entries)):
+            return
+    entries = as_numpy(entries)
+    finite = np.isfinite(entries)
+    index = [int(k) for k in np.unravel_index(np.argmin(finite), finite.shape)]
+    if not finite[*index]:
+        raise ValueError(f"`{name}` must be finite, got {float(entries[*index])!r} at {place(*index)}.")
+
+
+def check_vector(name: str, value: Any, n: int, *, zero: bool = False) -> Array:
+    """A float64 vector of length n with positive (or, with ``zero``, non-negative) finite entries."""
+    v = np.asarray(as_real(name, value), dtype=np.float64)
+    if v.shape != (n,):
+        raise ValueError(f"`{name}` must have one entry per row, shape ({n},), got shape {v.shape}.")
+    good = ((v >= 0) if zero else (v > 0)) & np.isfinite(v)
+    if not good.all():
+        row = int(np.flatnonzero(~good)[0])
+        sign = "non-negative" if zero else "positive"
+        raise ValueError(f"`{name}` must be {sign} and finite, got {float(v[row])!r} at row {row}.")
+    return v
+
+
+def check_factor(name: str, value: Any, n: int) -> Array:
+    """A float64 matrix with n rows, at least one column and finite entries."""
+    H = np.asarray(as_real(name, value), dtype=np.float64)
+    if H.ndim != 2 or len(H) != n or H.shape[1] < 1:
+        raise ValueError(f"`{name}` must be an array of shape ({n}, r), got shape {H.shape}.")
+    check_entries(name, H)
+    return H
+
+
+def name_rows(rows: Array) -> str:
+    """Some row numbers in words, the first few of them if there are many."""
+    if len(rows) == 1:
+        return f"row {int(rows[0])} (counted from 0)"
+    more = f", … ({len(rows)} in all, counted from 0)" if len(rows) > _NAMED else " (counted from 0)"
+    return f"rows {', '.join(str(int(i)) for i in rows[:_NAMED])}{more}"
+
+
+def check_extent(X: Array) -> None:
+    """Raise where squared distances between rows of X, and so all that a kernel makes of them, may overflow."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    with np.errstate(over="ignore"):
+        extent = float(np.square(high - low).sum())
+    if not math.isfinite(extent):
+        raise ValueError(
+            f"`X` must have distances between rows below 1e154, or else their squares overflow, got values from "
+            f"{low.min():.3g} to {high.max():.3g}; rescale the data."
+        )

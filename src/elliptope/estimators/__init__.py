@@ -1,0 +1,7 @@
+"""The estimators, and what they share: posing the program, new rows, paths of bandwidths."""
+
+from .diffusion_map import DiffusionMap
+from .rkhs_embedding import RKHSEmbedding
+from .sdp_embedding import SDPEmbedding
+
+__all__ = ["DiffusionMap", "RKHSEmbedding", "SDPEmbedding"]

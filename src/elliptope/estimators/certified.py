@@ -1,0 +1,98 @@
+"""What the estimators share that solve an SDP: calling the solver, and keeping what it says."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from .._utils.arrays import Array
+from .._utils.checks import check_integer, check_positive
+from ..operators import Operator
+from ..sdp import Certificate, Solution, solve
+from ..sdp.problem import SMALL_COLUMN
+from .base import Embedding, fix_signs
+from .progress import CallbackSupportMixin, progress_callback
+
+
+class CertifiedEmbedding(CallbackSupportMixin, Embedding):
+    """Base of the estimators whose embedding is the factor of a certified optimum."""
+
+    n_components: int | None
+    rank: int | str
+    tol: float
+    max_iter: int
+    random_state: Any
+    verbose: bool
+    _max_products: int | None = None  # for fits that are not worth more, on a path
+
+    def fit_transform(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Array:
+        """Fit, and return ``embedding_``."""
+        return self.fit(X, sample_weight=sample_weight).embedding_
+
+    def learned_kernel(self, X: Array, Y: Array | None = None) -> Array:
+        r"""The data-dependent Mercer kernel :math:`b_\star(x, y) = \Xi(x)\cdot\Xi(y)`, over all components.
+
+        Usable as ``SVC(kernel=est.learned_kernel)``.
+        """
+        Xi = self._extension_of(X)
+        return Xi @ (Xi if Y is None or Y is X else self._extension_of(Y)).T
+
+    @abstractmethod
+    def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Any: ...
+
+    def _check_solver_parameters(self) -> None:
+        if self.n_components is not None:
+            check_integer("n_components", self.n_components, 1, "None or ")
+        check_integer("max_iter", self.max_iter, 1)
+        check_positive("tol", self.tol)
+        if self.rank != "auto":
+            check_integer("rank", self.rank, 1, "'auto' or ")
+
+    def _solve(
+        self, J: Operator, method: str = "auto", start: Array | None = None, interrupted: bool = False
+    ) -> Solution:
+        """Solve, and record what the solver says of its solution; one that is ``interrupted`` is left as it starts."""
+        seed = self._seed()
+        solution = solve(
+            J,
+            method=method,
+            rank=self.rank,
+            tol=self.tol,
+            polish=True,
+            max_iter=self.max_iter,
+            max_products=self._max_products,
+            rng=np.random.default_rng(seed),
+            start=start,
+            callback=(lambda _: True) if interrupted else progress_callback(self, bool(self.verbose)),
+        )
+        self.certificate_: Certificate = solution.certificate
+        self.status_ = solution.status
+        self.n_iter_ = solution.n_iter
+        self.n_products_ = solution.n_products
+        return solution
+
+    def _seed(self) -> int:
+        return check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+
+    def _set_components(self, rank: int) -> None:
+        self.n_components_ = rank if self.n_components is None else int(self.n_components)
+
+
+def eigenvectors(H: Array, d: Array, w: Array) -> tuple[Array, Array]:
+    r"""Ξ and the eigenvalues of B* on L²(w), from the SVD :math:`\operatorname{Diag}(\sqrt{wd}) H = U S V^\top`.
+
+    Components that no row needs, to the accuracy of the optimum, are dropped and the rows brought back to length.
+    """
+    if not d.any():  # a constant kernel: B = 0 is all that the bound allows
+        return np.zeros((len(d), 1)), np.zeros(1)
+    while True:
+        _, S, Vt = np.linalg.svd(np.sqrt(w * d)[:, None] * H, full_matrices=False)
+        H = H @ Vt.T
+        needed = np.abs(H).max(axis=0) > SMALL_COLUMN
+        if needed.all():
+            return fix_signs(np.sqrt(d)[:, None] * H), S**2
+        H = H[:, needed]
+        H /= np.linalg.norm(H, axis=1, keepdims=True)

@@ -1,0 +1,143 @@
+"""The baseline: diffusion maps, on the same kernel and with the same conventions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from sklearn.exceptions import ConvergenceWarning
+
+from .._utils.arrays import Array
+from .._utils.checks import check_integer, check_non_negative
+from .._utils.threads import count_threads
+from ..kernels.neighbors import neighbor_rule
+from ..operators import KernelOperator
+from .base import KernelEmbedding, fix_signs
+
+# Below this size a dense factorisation costs no more than Lanczos.
+_DENSE_SIZE = 1000
+# Eigenvalues of Abar, which are at most 1, that count as zero; the Nyström formula divides by them.
+_ZERO = 1e-13
+# By how much an eigenvalue must exceed the smallest one kept to have been missed.
+_REPEATED = 1e-10
+
+
+class DiffusionMap(KernelEmbedding):
+    r"""Diffusion maps with Nyström extension.
+
+    With eigenpairs :math:`\bar A \psi_\ell = \lambda_\ell \psi_\ell` on L²(w), :math:`\lVert\psi_\ell\rVert = 1`, the
+    coordinates are :math:`\lambda_\ell^t \psi_\ell(i)`; a new point has
+
+    .. math:: \psi_\ell(x) = \frac1{\lambda_\ell} \sum_i w_i\, \bar a_e(x)_i\, \psi_\ell(i) .
+
+    Parameters
+    ----------
+    n_components : int
+        Leading eigenvectors kept, the trivial one not counted; at most n - 1.
+    kernel, bandwidth, normalize, n_jobs
+        As for :class:`~elliptope.SDPEmbedding`.
+    diffusion_time : float
+        t ≥ 0; 0 gives the normalised eigenvectors of the paper's figures.
+
+    Attributes
+    ----------
+    embedding_ : (n, n_components) array
+    eigenvalues_ : (n_components,) array
+        Leading eigenvalues of Abar, descending.
+    bandwidth_, n_components_, n_features_in_, feature_names_in_
+        As for :class:`~elliptope.SDPEmbedding`.
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        kernel: str | Callable = "gaussian",
+        bandwidth: float | str = "auto",
+        diffusion_time: float = 1,
+        normalize: str | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.diffusion_time = diffusion_time
+        self.normalize = normalize
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> DiffusionMap:
+        """Compute the leading eigenvectors on the rows of ``X``."""
+        k = check_integer("n_components", self.n_components, 1)
+        t = check_non_negative("diffusion_time", self.diffusion_time)
+        if neighbor_rule(self.kernel) is not None:
+            raise ValueError(f"`kernel` must be psd for a diffusion map, got {self.kernel!r}; SDPEmbedding takes it.")
+        posed = self._prepare(X, sample_weight)
+        A = posed.operator
+        if k > A.n - 1:
+            raise ValueError(
+                f"`n_components` must be at most n - 1 = {A.n - 1} for {A.n} samples of positive weight, got {k}."
+            )
+        A.set_row_scale(np.sqrt(A.w))
+        values, U = _leading_eigenvectors(A, k)
+        psi = fix_signs(U / np.sqrt(A.w)[:, None])
+        self.n_components_ = k
+        self.eigenvalues_ = np.maximum(values, 0.0)
+        live = self.eigenvalues_ > _ZERO
+        self._factor = np.where(live, self.eigenvalues_, 0.0) ** t * live
+        self._extension = self._extend(posed, np.divide(psi, self.eigenvalues_, out=np.zeros_like(psi), where=live))
+        self.embedding_ = self._finish(posed.all_rows(psi * self._factor, self._embed_rows))
+        if not live.all():
+            warnings.warn(
+                f"Abar has only {int(live.sum())} non-zero eigenvalues among the first {k}: the other columns are zero. "
+                "The kernel is close to constant; decrease `bandwidth`.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def fit_transform(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Array:
+        """Fit, and return ``embedding_``."""
+        return self.fit(X, sample_weight=sample_weight).embedding_
+
+    def transform(self, X: Array) -> Array:
+        """Embed new rows by the Nyström formula; on training points this is the embedding itself."""
+        return self._finish(self._extension_of(X))
+
+    def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
+        return self._extension.nystroem(X, first=first, n_jobs=count_threads(self.n_jobs)) * self._factor
+
+
+def _leading_eigenvectors(A: KernelOperator, k: int) -> tuple[Array, Array]:
+    """The k largest eigenvalues, descending, with orthonormal eigenvectors (n, k).
+
+    Outliers give eigenvalues that agree with 1 to all digits, and one Krylov space holds one copy of each. A second run,
+    orthogonal to what the first one found, tells whether any was missed; the dense solver then finds them all.
+    """
+    if A.n <= _DENSE_SIZE or 2 * k >= A.n:
+        return _dense_eigenvectors(A, k)
+    start = np.random.default_rng(0).standard_normal(A.n)  # fixed: the result is a function of the data
+    options = {"which": "LA", "v0": start, "ncv": max(4 * k, 40), "maxiter": 100}
+    try:
+        values, U = eigsh(_linear(A.matmat, A.n), k=k, **options)
+        missed = eigsh(_linear(lambda V: A @ V - U @ (values[:, None] * (U.T @ V)), A.n), k=1, **options)[0]
+    except ArpackNoConvergence:
+        return _dense_eigenvectors(A, k)
+    if missed.max() > values.min() + _REPEATED:
+        return _dense_eigenvectors(A, k)
+    order = np.argsort(values)[::-1]
+    return values[order], U[:, order]
+
+
+def _linear(matmat: Callable[[Array], Array], n: int) -> LinearOperator:
+    return LinearOperator((n, n), matvec=lambda q: matmat(q.reshape(-1, 1)), matmat=matmat, dtype=np.float64)
+
+
+def _dense_eigenvectors(A: KernelOperator, k: int) -> tuple[Array, Array]:
+    with A.triangle(np.ones(A.n)) as T:
+        # T is minus Abar; the copy keeps the loan intact.
+        values, U = eigh(T, lower=True, subset_by_index=[0, k - 1], check_finite=False)
+    return -values, U

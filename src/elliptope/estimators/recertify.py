@@ -1,0 +1,157 @@
+"""The proof once more, from what a model holds: for models that were stored, sent or edited since they were fitted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._utils.arrays import Array, row_norms
+from .._utils.threads import count_threads
+from ..kernels.given import Precomputed
+from ..kernels.neighbors import NeighborKernel, Neighbors, SparseKernel
+from ..operators import DenseOperator, KernelOperator, Operator, SparseOperator, kernel_matrix
+from ..sdp import Certificate
+from ..sdp.certificates.certify import certify
+from ..sdp.problem import Problem
+from .base import check_kernel_matrix
+from .diagonals import CallableDiagonal, SampledDiagonal
+from .extension import Extension
+from .rkhs_embedding import RKHSEmbedding, factorized_kernel, regularized_cost
+from .sdp_embedding import SDPEmbedding
+
+# Relative difference of two quantities, computed twice, that is put down to rounding.
+_ROUNDING = 1e-8
+
+
+class InconsistentModelError(ValueError):
+    """Parts of a model that do not belong together: there is nothing to certify."""
+
+
+def recertify(est: SDPEmbedding | RKHSEmbedding, K: Array | None = None) -> Certificate:
+    r"""Pose the program of a fitted estimator again, put its embedding in, and prove how far it is from the optimum.
+
+    J is built anew from the training points, weights and kernel that the model holds, and
+    :math:`H = \operatorname{Diag}(d)^{-1/2}\, \Xi` from its embedding. What ``certificate_`` says is not looked at: compare
+    with it. Costs what the proof in ``fit`` did: an n × n array and, at most, its factorisation; or, for a neighbour kernel
+    on more points than can be factorised, a test with random vectors.
+
+    Parameters
+    ----------
+    est : SDPEmbedding or RKHSEmbedding
+        Fitted, or loaded.
+    K : (N, N) array, optional
+        The kernel matrix given to ``fit``, for ``kernel="precomputed"`` alone: the model does not keep it.
+
+    Returns
+    -------
+    Certificate
+        Of the grade "proved", or "probabilistic" where nothing was factorised. An embedding that is feasible but not optimal
+        shows in its ``relative_gap``.
+
+    Raises
+    ------
+    InconsistentModelError
+        When training points and degrees, embedding and diagonal, or ``embedding_`` and the extension do not fit together.
+
+    Notes
+    -----
+    Rows of weight zero are no part of the program; nothing here looks at their embedding.
+    """
+    if not isinstance(est, SDPEmbedding | RKHSEmbedding):
+        raise TypeError(f"`est` must be an SDPEmbedding or an RKHSEmbedding, got {type(est).__name__}.")
+    check_is_fitted(est)
+    J, Xi, d = _sdp_program(est, K) if isinstance(est, SDPEmbedding) else _rkhs_program(est, K)
+    problem = Problem(J)
+    iterate = problem.evaluate(_feasible_factor(Xi, d))
+    return certify(problem, iterate, np.random.default_rng(0), est.tol)[0]
+
+
+def _sdp_program(est: SDPEmbedding, K: Array | None) -> tuple[Operator, Array, Array]:
+    """J, the embedding with all its components, and d."""
+    extension = est._extension
+    J = _operator(est, K)
+    _check_equal("degrees m", extension.m, J.m)
+    _check_equal("total masses M", extension.M, J.M)
+    d = est._diagonal.on_sample(_points_for(est._diagonal, extension), J)
+    J.set_row_scale(J.w * np.sqrt(d))
+    _check_equal("rows of `embedding_`", est.embedding_[est._support], est._finish(extension.F))
+    return J, extension.F, d
+
+
+def _operator(est: SDPEmbedding, K: Array | None) -> KernelOperator:
+    kernel, w, n_jobs = est._extension.kernel, est._extension.w, count_threads(est.n_jobs)
+    if not isinstance(kernel, SparseKernel):
+        return DenseOperator(_kernel_matrix(est, K), w)
+    _refuse_kernel_matrix(K)
+    if isinstance(kernel, NeighborKernel) and kernel.graph is None:
+        again, matrix = Neighbors().fit(kernel.X, kernel.n_neighbors, n_jobs)
+        _check_equal("scales s", kernel.scales, again.scales)
+        return SparseOperator(matrix, w, n_jobs)
+    return SparseOperator(kernel.matrix(), w, n_jobs)
+
+
+def _points_for(diagonal: SampledDiagonal, extension: Extension) -> Array:
+    """What a function of rows is applied to."""
+    if isinstance(diagonal, CallableDiagonal) and extension.points.shape[1] == 0:
+        raise ValueError("`est` must have kept the rows that a callable `diagonal` is applied to, got a model without them.")
+    return extension.points
+
+
+def _kernel_matrix(est: SDPEmbedding, K: Array | None) -> Array:
+    kernel = est._extension.kernel
+    if not isinstance(kernel, Precomputed):
+        _refuse_kernel_matrix(K)
+        return kernel_matrix(kernel, est._extension.X, count_threads(est.n_jobs))
+    if K is None:
+        raise ValueError("`K` must be the kernel matrix given to `fit`, got None: a precomputed kernel is not kept.")
+    N = len(est.embedding_)
+    K = np.asarray(K, dtype=np.float64)
+    if K.shape != (N, N):
+        raise ValueError(f"`K` must be the kernel matrix given to `fit`, of shape ({N}, {N}), got shape {K.shape}.")
+    return check_kernel_matrix(K, "`K` must be {}")[np.ix_(est._support, est._support)]
+
+
+def _rkhs_program(est: RKHSEmbedding, K: Array | None) -> tuple[Operator, Array, Array]:
+    r"""J, :math:`\Xi = K\alpha`, and d."""
+    _refuse_kernel_matrix(K)
+    extension, program = est._extension, est._program
+    K, R, reciprocal = factorized_kernel(extension.kernel, extension.X, program.jitter, count_threads(est.n_jobs))
+    if reciprocal == 0:
+        raise InconsistentModelError("The kernel matrix of the training points is singular, which `fit` would have refused.")
+    rows = np.flatnonzero(program.place >= 0)
+    _check_equal("rows of `embedding_`", est.embedding_[rows], est._finish(extension(extension.X))[program.place[rows]])
+    Xi = K @ extension.alpha
+    return regularized_cost(K, R, program.u, extension.w, program.d, est.regularization_), Xi, program.d
+
+
+def _refuse_kernel_matrix(K: Array | None) -> None:
+    if K is not None:
+        raise ValueError("`K` must be None unless kernel='precomputed', got an array: the model holds its training points.")
+
+
+def _feasible_factor(Xi: Array, d: Array) -> Array:
+    """H with unit rows; where d vanishes, B has no entries and any unit vector will do."""
+    lengths = row_norms(Xi)
+    off = np.abs(lengths - np.sqrt(d)) > _ROUNDING * np.sqrt(d)
+    if off.any():
+        i = int(np.flatnonzero(off)[0])
+        raise InconsistentModelError(
+            f"The embedding is not feasible: {int(off.sum())} of its rows are not of length √d(x). The first is that of "
+            f"training point {i}, with length {lengths[i]:.6g} instead of {np.sqrt(d[i]):.6g}."
+        )
+    H = np.zeros_like(Xi, order="F")
+    H[:, 0] = 1.0
+    np.divide(Xi, lengths[:, None], out=H, where=lengths[:, None] > 0)
+    return H
+
+
+def _check_equal(what: str, held: Any, expected: Any) -> None:
+    difference = float(np.max(np.abs(np.asarray(held) - expected), initial=0.0))
+    size = float(np.max(np.abs(expected), initial=0.0))
+    if not difference <= _ROUNDING * size:
+        raise InconsistentModelError(
+            f"The parts of the model do not belong together: {what}, as held and as computed from the rest, differ by "
+            f"{difference:.3g} (of {size:.3g})."
+        )

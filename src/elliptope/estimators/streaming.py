@@ -1,0 +1,268 @@
+"""Rows by the block: arrays, memory maps and iterators of blocks, embedded and scored in bounded memory.
+
+Rows are validated and converted to float64 a block at a time, so that a memory map in single precision is never copied as a
+whole. Errors and warnings count rows from the beginning of the input, whichever block they are in.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from .._utils.arrays import Array
+from .._utils.checks import check_integer
+from .._utils.files import atomic_write
+from .extension import BLOCK_ENTRIES, row_blocks, rows_per_block
+
+__all__ = ["score_to", "transform_to"]
+
+# Blocks of an array have at least this many rows, where so many fit: fewer, and checks would cost more than kernel values.
+_LEAST_ROWS = 1024
+# What is written to files.
+_FLOAT = "<f8"
+_ANY_NUMBER = {"dtype": np.float64, "ensure_all_finite": False}
+
+
+class Streaming:
+    """Methods of the estimators that see new rows: at once, or block by block."""
+
+    n_components_: int
+    n_features_in_: int
+    _extension: Any
+
+    @property
+    def _accept_sparse(self) -> str | bool:
+        """The format of sparse matrices that stand for something; rows of features are dense, as the tags say."""
+        return False
+
+    @abstractmethod
+    def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
+        """Ξ(x), all components, for validated rows, the first of which is row ``first`` of the input."""
+
+    @abstractmethod
+    def _score_rows(self, X: Array, *, first: int = 0) -> Array:
+        """log m_e(x) for validated rows, likewise."""
+
+    def _rows_together(self) -> int:
+        """Rows that the extension looks at together."""
+        return rows_per_block(len(self._extension.w), self.n_features_in_)
+
+    @abstractmethod
+    def _finish(self, Xi: Array) -> Array:
+        """The columns that ``transform`` returns."""
+
+    def transform_blocks(self, X: Any, block_rows: int | None = None) -> Iterator[Array]:
+        """Embed new rows block by block, in bounded memory.
+
+        Parameters
+        ----------
+        X : array, memory map, data frame, or iterable of blocks
+            Anything with rows that can be sliced is cut into blocks of ``block_rows``. Of anything else the items are taken
+            to be blocks, arrays of shape (b, p), and come back one by one: b may vary, and may be 0.
+        block_rows : int, optional
+            Rows per block of an array; by default such that a block takes a few dozen megabytes.
+
+        Yields
+        ------
+        Z : (b, k) array, k = ``n_components_``
+            An array whatever ``set_output`` says. With the default ``block_rows``, the blocks of an array are those of
+            ``transform``, bit for bit; other blocks agree up to rounding.
+        """
+        blocks = self._new_blocks(X, block_rows)
+        return (self._finish(self._embed_rows(rows, first=first)) for first, rows in blocks)
+
+    def score_blocks(self, X: Any, block_rows: int | None = None) -> Iterator[Array]:
+        """``score_samples``, block by block; see :meth:`transform_blocks`. Yields arrays of shape (b,)."""
+        blocks = self._new_blocks(X, block_rows)
+        return (self._score_rows(rows, first=first) for first, rows in blocks)
+
+    def _extension_of(self, X: Any) -> Array:
+        """Ξ(x), all components, for rows that are still to be validated."""
+        return self._embed_rows(self._check_new(X))
+
+    def _check_new(self, X: Any) -> Array:
+        """Rows given after ``fit``: all are checked now, and those of a large X converted when they are looked at."""
+        check_is_fitted(self)
+        if self._accept_sparse and sparse.issparse(X):
+            return _check_graph(self, X)
+        rows = _rows_of(self, X).as_array()
+        for part in row_blocks(len(rows), rows_per_block(rows.shape[1])):
+            _check_finite(self, rows[part], part.start)
+        return rows
+
+    def _new_blocks(self, X: Any, block_rows: int | None) -> Iterator[tuple[int, Array]]:
+        """Validated blocks, with the numbers of their first rows."""
+        check_is_fitted(self)
+        if block_rows is not None:
+            check_integer("block_rows", block_rows, 1, "None or ")
+        if self._accept_sparse and sparse.issparse(X):
+            graph, step = _check_graph(self, X), block_rows or self._default_rows()
+            return ((part.start, graph[part]) for part in row_blocks(graph.shape[0], step))
+        if hasattr(X, "shape"):
+            return _blocks_of_array(self, _rows_of(self, X), block_rows or self._default_rows())
+        if not isinstance(X, Iterable):
+            raise TypeError(f"`X` must be an array or an iterable of blocks of rows, got {type(X).__name__}.")
+        return _blocks_of_iterable(self, X)
+
+    def _default_rows(self) -> int:
+        """A multiple of the rows that the extension looks at together, so that it cuts blocks where it cuts the whole."""
+        together = self._rows_together()
+        most = rows_per_block(self.n_features_in_)
+        return together * max(1, min(-(-_LEAST_ROWS // together), most // together))
+
+
+def _check_graph(estimator: Any, X: Any) -> Any:
+    return validate_data(estimator, X, reset=False, dtype=np.float64, accept_sparse="csr")
+
+
+class _Rows:
+    """The rows of a two-dimensional X in float64, converted when they are looked at: ``len``, ``shape`` and slices."""
+
+    def __init__(self, estimator: Any, X: Any) -> None:
+        self._estimator, self._X = estimator, X
+        self.shape = (int(X.shape[0]), int(X.shape[1]))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, part: slice) -> Array:
+        with _located(part.start):
+            return check_array(_take(self._X, part), estimator=self._estimator, input_name="X", **_ANY_NUMBER)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.asarray(self[0 : len(self)], dtype)
+
+    def as_array(self) -> Array:
+        """An array, where that takes no copy or a small one; or else this, which has what extensions use of an array."""
+        as_it_is = isinstance(self._X, np.ndarray) and self._X.dtype == np.float64
+        return self[0 : len(self)] if as_it_is or self.shape[0] * self.shape[1] <= BLOCK_ENTRIES else cast(Array, self)
+
+
+def _rows_of(estimator: Any, X: Any) -> _Rows:
+    if not _can_be_sliced(X):  # a list of rows, or something that validation will complain of
+        return _Rows(estimator, validate_data(estimator, X, reset=False, **_ANY_NUMBER))
+    # One row tells whether there are any, and what scikit-learn has to say of their width, their names and their kind.
+    validate_data(estimator, _take(X, slice(0, 1)), reset=False, **_ANY_NUMBER)
+    return _Rows(estimator, X)
+
+
+def _can_be_sliced(X: Any) -> bool:
+    """Arrays, memory maps, data frames, data sets of HDF5; not sparse matrices, and nothing without two dimensions."""
+    return len(getattr(X, "shape", ())) == 2 and hasattr(X, "__array__") and hasattr(X, "__getitem__")
+
+
+def _take(X: Any, part: slice) -> Any:
+    return X.iloc[part] if hasattr(X, "iloc") else X[part]
+
+
+@contextmanager
+def _located(first: int) -> Iterator[None]:
+    """Add to an error about a block where the block is, unless it is the first."""
+    try:
+        yield
+    except ValueError as error:
+        if not first:
+            raise
+        raise ValueError(f"{error} (In the block of rows that starts at row {first} of `X`.)") from error
+
+
+def _check_finite(estimator: Any, X: Array, first: int) -> None:
+    finite = np.isfinite(X)
+    if not finite.all():
+        i, j = (int(k) for k in np.argwhere(~finite)[0])
+        kind = "NaN" if np.isnan(X[i, j]) else "infinity"
+        raise ValueError(
+            f"Input X contains {kind} at row {first + i}, column {j}. {type(estimator).__name__} takes finite numbers only."
+        )
+
+
+def _blocks_of_array(estimator: Any, rows: _Rows, block_rows: int) -> Iterator[tuple[int, Array]]:
+    for part in row_blocks(len(rows), block_rows):
+        block = rows[part]
+        _check_finite(estimator, block, part.start)
+        yield part.start, block
+
+
+def _blocks_of_iterable(estimator: Any, blocks: Iterable[Any]) -> Iterator[tuple[int, Array]]:
+    first = 0
+    for given in blocks:
+        with _located(first):
+            block = validate_data(estimator, given, reset=False, ensure_min_samples=0, **_ANY_NUMBER)
+        _check_finite(estimator, block, first)
+        yield first, block
+        first += len(block)
+
+
+def transform_to(estimator: Streaming, X: Any, out: Any, *, block_rows: int | None = None, overwrite: bool = False) -> int:
+    """Embed new rows block by block, and write them as they come.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+    X, block_rows
+        As for ``transform_blocks``.
+    out : array, memory map, or path of a .npy file
+        An array of floating-point numbers and ``n_components_`` columns, with as many rows as X; more, where X is an
+        iterable, whose rows cannot be counted beforehand. A file is there as a whole or not at all.
+    overwrite : bool
+        Whether an existing file may be replaced.
+
+    Returns
+    -------
+    n : int
+        Rows written.
+    """
+    return _write(estimator.transform_blocks(X, block_rows), X, out, (estimator.n_components_,), overwrite)
+
+
+def score_to(estimator: Streaming, X: Any, out: Any, *, block_rows: int | None = None, overwrite: bool = False) -> int:
+    """``score_samples`` of new rows, written as they come to ``out``, a vector or a .npy file; see :func:`transform_to`."""
+    return _write(estimator.score_blocks(X, block_rows), X, out, (), overwrite)
+
+
+def _write(blocks: Iterator[Array], X: Any, out: Any, width: tuple[int, ...], overwrite: bool) -> int:
+    if isinstance(out, str | os.PathLike):
+        return _write_npy(blocks, out, width, overwrite)
+    shape, wanted = tuple(getattr(out, "shape", ())), f"(n{''.join(f', {k}' for k in width)})"
+    if len(shape) != 1 + len(width) or shape[1:] != width or not np.can_cast(np.float64, out.dtype, "same_kind"):
+        raise ValueError(
+            f"`out` must be the path of a .npy file or a floating-point array of shape {wanted}, got {_what(out)}."
+        )
+    if hasattr(X, "shape") and shape[0] != X.shape[0]:
+        raise ValueError(f"`out` must have as many rows as `X`, {X.shape[0]}, got {shape[0]}.")
+    rows = 0
+    for block in blocks:
+        if rows + len(block) > shape[0]:
+            raise ValueError(f"`out` must have room for all rows of `X`, {rows + len(block)} or more, got {shape[0]}.")
+        out[rows : rows + len(block)] = block
+        rows += len(block)
+    return rows
+
+
+def _what(out: Any) -> str:
+    return f"shape {out.shape} and dtype {out.dtype}" if hasattr(out, "dtype") else repr(out)
+
+
+def _write_npy(blocks: Iterator[Array], path: str | os.PathLike, width: tuple[int, ...], overwrite: bool) -> int:
+    if not os.fspath(path).endswith(".npy"):
+        raise ValueError(f"`out` must be the path of a .npy file or an array, got {os.fspath(path)!r}.")
+    rows = 0
+    with atomic_write(path, overwrite=overwrite) as file:
+        _write_header(file, (0, *width))
+        for block in blocks:
+            file.write(block.astype(_FLOAT).tobytes())
+            rows += len(block)
+        file.seek(0)
+        _write_header(file, (rows, *width))  # headers have room for any number of rows
+    return rows
+
+
+def _write_header(file: BinaryIO, shape: tuple[int, ...]) -> None:
+    np.lib.format.write_array_header_1_0(file, {"descr": _FLOAT, "fortran_order": False, "shape": shape})

@@ -1,0 +1,261 @@
+"""Which operator a fit can afford, decided from shapes alone, before anything is allocated."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .._utils.checks import check_choice
+from ..kernels.stationary import Gaussian
+from .available import Memory, available_memory
+from .needs import WIDTH, estimate_memory
+
+__all__ = [
+    "InsufficientMemoryError",
+    "Memory",
+    "Plan",
+    "available_memory",
+    "check_fits",
+    "choose_operator",
+    "estimate_memory",
+    "plan",
+    "size_of",
+]
+
+OPERATORS = ("dense", "tiled", "nystroem", "sparse")
+
+# Rows up to which no machine is too small, and nobody looks how large it is.
+_SMALL_ROWS = 1000
+# Part of the memory that is free which a choice may take unasked.
+_COMFORT = 0.7
+# Rows at which the proof of a dense fit, n³/3 multiplications, takes minutes.
+_DENSE_ROWS = 30_000
+# Sizes of samples that are suggested: round numbers up to that.
+_SAMPLES = (_DENSE_ROWS, 20_000, 10_000, 5_000, 2_000, 1_000)
+# A tiled product recomputes n²/2 pairs: an exponential each, and 2(p + r) flops. Seconds of a core, in order of magnitude.
+_SECONDS_PER_PAIR = 1e-9
+_SECONDS_PER_FLOP = 2e-11
+_PRODUCTS = 300
+# A night.
+_TOLERABLE_HOURS = 12.0
+
+
+class InsufficientMemoryError(MemoryError):
+    """A fit that would not fit into memory, refused before anything of its size was allocated."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The operator that was chosen, and why.
+
+    Attributes
+    ----------
+    operator : str
+    need : int
+        Bytes at the peak of ``fit``, by :func:`estimate_memory`.
+    memory : Memory
+        What there is.
+    reason : str
+        The choice, the need and the limit, in a sentence.
+    alternatives : tuple of str
+        What would fit instead, in words.
+    """
+
+    operator: str
+    need: int
+    memory: Memory
+    reason: str
+    alternatives: tuple[str, ...] = ()
+
+    @property
+    def limit(self) -> int | None:
+        """Bytes that there are; None where that is not known."""
+        return self.memory.bytes
+
+    @property
+    def fits(self) -> bool:
+        return self.limit is None or self.need <= self.limit
+
+
+def plan(
+    n: int,
+    p: int,
+    *,
+    kernel: Any = "gaussian",
+    operator: str = "auto",
+    estimator: str = "SDPEmbedding",
+    n_threads: int = 1,
+    memory: Memory | None = None,
+    **sizes: Any,
+) -> Plan:
+    """Choose how the kernel is held; nothing is refused here, see :func:`check_fits`.
+
+    ``"auto"`` is dense up to 30 000 rows where that leaves three tenths of the memory free: it is the fastest, and gives
+    a proof. Beyond, and where memory is short, it is tiled, which solves the same problem, unless that would take more than
+    a night. Then it is dense again, which is refused where it does not fit. A neighbour kernel is always sparse.
+    ``"nystroem"`` is never chosen unasked: it solves a neighbouring problem, and what is computed must not depend on the
+    memory that a machine happens to have free.
+
+    Parameters
+    ----------
+    n, p : int
+        Rows of positive weight, and features.
+    kernel, operator
+        As the estimator has them.
+    estimator : {"SDPEmbedding", "DiffusionMap", "RKHSEmbedding"}
+        Whose fit it is. Only the first has a choice; what to do instead is put in its terms.
+    n_threads : int
+        Threads that a tiled product would use.
+    memory : Memory, optional
+        What there is; by default what :func:`available_memory` finds.
+    **sizes
+        ``dtype``, ``rank``, ``n_landmarks`` and ``n_neighbors`` of :func:`estimate_memory`.
+    """
+    check_choice("operator", operator, ("auto", *OPERATORS))
+    fit = _Fit(n, p, kernel, estimator, n_threads, available_memory() if memory is None else memory, sizes)
+    if operator not in ("auto", *fit.possible):
+        allowed = ", ".join(map(repr, ("auto", *fit.possible)))
+        raise ValueError(f"`operator` must be one of {allowed} for kernel={kernel!r}, got {operator!r}.")
+    chosen, why = _choose(fit) if operator == "auto" else (operator, "as asked for")
+    need = fit.need(chosen)
+    subject = f"operator={chosen!r}" if fit.has_choice else estimator
+    there_is = _there_is(fit.memory)
+    reason = f"{subject} for {n} rows of {p} features, {why}: it needs about {_gigabytes(need)}, and {there_is}."
+    return Plan(chosen, need, fit.memory, reason, tuple(_alternatives(fit, chosen)))
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """What is known of a fit before it starts."""
+
+    n: int
+    p: int
+    kernel: Any
+    estimator: str
+    n_threads: int
+    memory: Memory
+    sizes: dict[str, Any]
+
+    @cached_property
+    def possible(self) -> tuple[str, ...]:
+        """Operators that can hold the kernel. Only the decay of the Gaussian is known well enough to cut it off."""
+        if self.estimator == "RKHSEmbedding":
+            return ("regularized",)
+        if self.kernel == "neighbors":
+            return ("sparse",)
+        if self.kernel == "precomputed" or self.estimator == "DiffusionMap":
+            return ("dense",)
+        gaussian = self.kernel == "gaussian" or isinstance(self.kernel, Gaussian)
+        return OPERATORS if gaussian else ("dense", "tiled", "nystroem")
+
+    @property
+    def has_choice(self) -> bool:
+        """Whether the estimator has the parameter ``operator``."""
+        return self.estimator == "SDPEmbedding"
+
+    @property
+    def limit(self) -> float:
+        return math.inf if self.memory.bytes is None else self.memory.bytes
+
+    def need(self, operator: str, rows: int | None = None) -> int:
+        """Bytes for all rows, or that many."""
+        if operator == "dense" and self.kernel == "precomputed":
+            operator = "precomputed"
+        return estimate_memory(self.n if rows is None else rows, self.p, operator=operator, **self.sizes)
+
+    @cached_property
+    def tiled_hours(self) -> float:
+        """Hours that the products of a tiled fit take, in order of magnitude."""
+        pair = _SECONDS_PER_PAIR + 2 * (self.p + WIDTH) * _SECONDS_PER_FLOP
+        return _PRODUCTS * self.n**2 / 2 * pair / self.n_threads / 3600
+
+
+def _choose(fit: _Fit) -> tuple[str, str]:
+    """The policy of ``operator="auto"``, and the reason for its answer."""
+    if len(fit.possible) == 1:
+        why = "the only way to hold this kernel" if fit.has_choice else "which stores a matrix of all pairs"
+        return fit.possible[0], why
+    room = _COMFORT * fit.limit
+    dense = fit.need("dense")
+    if fit.n <= _DENSE_ROWS and dense <= room:
+        return "dense", "which fits and gives a proof"
+    # Where the limit is not known nothing could be refused, and waiting is better than being killed.
+    if fit.need("tiled") <= room and (fit.tiled_hours <= _TOLERABLE_HOURS or fit.limit == math.inf):
+        stored = f"a dense one of {_gigabytes(dense)}"
+        return "tiled", f"as the proof of {stored} takes long" if dense <= room else f"as {stored} is too large"
+    return "dense", "as no other that is exact would fit and end within a night"
+
+
+def _alternatives(fit: _Fit, chosen: str) -> list[str]:
+    """What would fit instead, in the terms of the estimator."""
+    hours = f", in some {fit.tiled_hours:,.0f} hours" if fit.tiled_hours > 1 else ""
+    remarks = {
+        "sparse": ("kernel='neighbors'", ""),
+        "tiled": ("operator='tiled'", hours),
+        "nystroem": ("operator='nystroem'", ", for an approximate kernel with a bound on its error"),
+    }
+    found = []
+    if fit.kernel == "precomputed":
+        found.append("rows and the name of a kernel instead of its matrix")
+        remarks = {}
+    for name, (words, remark) in remarks.items():
+        need = fit.need(name)
+        possible = name in fit.possible or name == "sparse" or not fit.has_choice
+        if possible and name != chosen and need <= fit.limit:
+            found.append(f"{words if fit.has_choice else f'SDPEmbedding({words})'} ({_gigabytes(need)}{remark})")
+    if chosen == "nystroem":
+        found.append("fewer `n_landmarks`")
+    fitting = (rows for rows in _SAMPLES if rows < fit.n and fit.need(chosen, rows) <= _COMFORT * fit.limit)
+    rows = next(fitting, None)
+    found.append(f"a fit to a sample of {f'{rows} ' if rows else ''}rows, and `transform` for the others")
+    return found
+
+
+def check_fits(plan: Plan) -> None:
+    """Raise :class:`InsufficientMemoryError` where a plan needs more memory than there is."""
+    if not plan.fits:
+        raise InsufficientMemoryError(f"Not enough memory. {plan.reason} Instead: {'; '.join(plan.alternatives)}.")
+
+
+def choose_operator(n: int, p: int, *, verbose: bool = False, **options: Any) -> str:
+    """The operator for a fit, by :func:`plan`; refused where it would not fit, and said aloud when ``verbose``."""
+    small = options.get("operator", "auto") in ("auto", "dense") and n <= _SMALL_ROWS
+    if small and not verbose and "memory" not in options:
+        options["memory"] = Memory(None, "not looked at")
+    chosen = plan(n, p, **options)
+    check_fits(chosen)
+    if verbose:
+        print(chosen.reason)
+    return chosen.operator
+
+
+def size_of(X: Any, sample_weight: Any = None) -> tuple[int, int] | None:
+    """Rows of positive weight and columns of data that are still to be validated, without a look at the data.
+
+    None where that cannot be told, or where there are none: validation will say what is wrong. Not meant for kernel
+    matrices, whose rows of weight zero take memory too: leave ``sample_weight`` out.
+    """
+    shape = getattr(X, "shape", None)
+    if shape is None and isinstance(X, list | tuple) and X and isinstance(X[0], list | tuple | np.ndarray):
+        shape = (len(X), len(X[0]))
+    if shape is None or len(shape) != 2:
+        return None
+    n, p = int(shape[0]), int(shape[1])
+    if sample_weight is not None and np.ndim(sample_weight):
+        n = min(n, int(np.count_nonzero(sample_weight)))
+    return (n, p) if n > 0 and p > 0 else None
+
+
+def _gigabytes(number: float) -> str:
+    size = number / 1e9
+    return f"{size:,.0f} GB" if size >= 100 else f"{size:.2g} GB"
+
+
+def _there_is(memory: Memory) -> str:
+    if memory.bytes is None:
+        return "how much memory there is could not be found out"
+    return f"there are {_gigabytes(memory.bytes)} ({memory.source})"

@@ -1,0 +1,5 @@
+"""Kernel matrices replaced by ones of low rank."""
+
+from .operator import NystroemOperator
+
+__all__ = ["NystroemOperator"]

@@ -1,0 +1,185 @@
+r"""A low-rank surrogate of the kernel matrix: F Fᵀ from landmarks, with the diagonal of K itself.
+
+.. math:: \hat K = F F^\top + \operatorname{Diag}(e), \qquad e = \operatorname{diag}(K - F F^\top) \ge 0 .
+
+Degrees m, and with them v0, are those of the exact kernel, and so is the diagonal: Abar and the surrogate have the same
+diagonal d, and the two problems the same feasible set. They differ by the off-diagonal part of
+:math:`E = K - F F^\top` alone. As E is psd, :math:`|E_{ij}| \le \sqrt{e_i e_j}`, and for every Z of the elliptope
+
+.. math:: -\sum_i a_i^2 \;\le\; \operatorname{Tr}((J_{exact} - J) Z) \;\le\; \Big(\sum_i a_i\Big)^2 - \sum_i a_i^2 ,
+          \qquad a_i = s_i \sqrt{e_i}, \quad s = t/\sqrt m .
+
+With the rounding of F accounted for (:mod:`~elliptope.operators.landmarks`), E + θ Diag(K) is psd, and e_i + θ K_ii takes
+the place of e_i. Entries of F that are rounded once more, to float32, change (F Fᵀ)_ij by at most 2u ‖f_i‖ ‖f_j‖, u being
+that of float32; this goes to both sides. The bound above is loose, by a factor of up to n, unless E has little trace. What
+is proved of the surrogate itself is tight, and is a separate claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from ..._utils.arrays import Array
+from ..._utils.checks import check_choice, check_integer, check_vector
+from ..._utils.rounding import TINY, UNIT
+from ..._utils.threads import in_order
+from ...kernels.base import Kernel
+from ...kernels.given import Precomputed
+from ..base import KernelOperator
+from ..factorization import Factorization
+from ..metric import DiagonalMetric, Metric
+from .landmarks import partial_cholesky
+from .schur import prove_definite
+from .tall import TallFactor, blocks
+
+# 2u for the roundings of an entry of F Fᵀ, and a little for their product.
+_STORAGE_ERROR = {"float64": 0.0, "float32": 1.01 * float(np.finfo(np.float32).eps)}
+# Entries of F from which on it is stored in single precision, unless somebody decides otherwise.
+_SINGLE_SIZE = 2**27
+# Side of the tiles in which the kernel is summed: two float64 tiles stay in a core's cache.
+_TILE = 512
+
+
+class NystroemOperator(KernelOperator):
+    r"""J from landmarks: O(nk) memory, O(nkr) work for a product, O(nk²) for the factor and for a proof.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A psd function of two points.
+    X : (n, p) array
+    n_landmarks : int
+        k, columns of F. Fewer are made when nothing but rounding is left of K, and never more than n.
+    sample_weight : (n,) array, optional
+    degrees : (n,) array, optional
+        m = K w of the exact kernel, if somebody has computed it: here it takes n²/2 values of the kernel in float64.
+    degree_error : float
+        Bound on the relative error of those.
+    rng : Generator, int or None
+        Draws the landmarks.
+    landmarks : {"pivoted", "uniform"}
+        Randomly pivoted Cholesky; or equal probabilities, for comparison.
+    dtype : {None, "float64", "float32"}
+        In which F is stored, once it is made. In float32 it takes half the memory; all else is computed in float64 for the F
+        that is stored, and ``error_bounds`` knows of the difference. None: float32 if F has 2²⁷ entries or more (1 GB).
+    n_jobs : int
+        Threads. Results do not depend on their number.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Array,
+        n_landmarks: int,
+        sample_weight: Array | None = None,
+        *,
+        degrees: Array | None = None,
+        degree_error: float = 0.0,
+        rng: np.random.Generator | int | None = None,
+        landmarks: str = "pivoted",
+        dtype: str | None = None,
+        n_jobs: int = 1,
+    ) -> None:
+        if isinstance(kernel, Precomputed):
+            raise ValueError("`kernel` must be a function of two points, got 'precomputed'.")
+        check_choice("dtype", dtype, (None, *_STORAGE_ERROR))
+        n_landmarks, n_jobs = check_integer("n_landmarks", n_landmarks, 1), check_integer("n_jobs", n_jobs, 1)
+        self.dtype = dtype or ("float32" if len(X) * min(n_landmarks, len(X)) >= _SINGLE_SIZE else "float64")
+        found = partial_cholesky(kernel, X, n_landmarks, np.random.default_rng(rng), landmarks, self.dtype, n_jobs)
+        self.landmarks, self.residual, self.deficit = found.landmarks, found.residual, found.deficit
+        self._factor, self._storage_error = TallFactor(found.F, n_jobs), _STORAGE_ERROR[self.dtype]
+        self._kernel, self._X = kernel, X
+        self._diagonal_of_K = kernel.diagonal(X)
+        self._known_degrees = None if degrees is None else check_vector("degrees", degrees, len(X))
+        self._degree_error = degree_error
+        super().__init__(len(X), sample_weight)
+
+    def degrees(self) -> Array:
+        """m = K w of the exact kernel, shape (n,)."""
+        if self._known_degrees is not None:
+            return self._known_degrees
+        return exact_degrees(self._kernel, self._X, self.w, self._factor.n_jobs)
+
+    def hollow_kernel_matmat(self, V: Array) -> Array:
+        G = self._factor.product(self._factor.transposed_product(V))
+        G -= self._factor.squares[:, None] * V
+        return G
+
+    def kernel_diagonal(self) -> Array:
+        """diag(K), of the exact kernel and of the surrogate alike."""
+        return self._diagonal_of_K
+
+    @property
+    def error_bounds(self) -> tuple[float, float]:
+        a = self._s * np.sqrt(self.residual + self.deficit * self._diagonal_of_K)
+        total, squares = float(a.sum()) ** 2, float(a @ a)
+        storage = self._storage_error * float(self._s @ np.sqrt(self._factor.squares)) ** 2
+        rounding = float(4 * self.n * UNIT)  # of the sums
+        other = storage + self.cost_of_degrees(self._degree_error)
+        return (1 + rounding) * (squares + other), (1 + rounding) * (total + other) - (1 - rounding) * squares
+
+    @property
+    def can_factor(self) -> bool:
+        return True
+
+    @contextmanager
+    def factorization(self, slack: Array, metric: Metric, shift: float) -> Iterator[Factorization | None]:
+        r"""Prove definite :math:`\operatorname{Diag}(z) + Q Q^\top - S F F^\top S`, which is L + sM.
+
+        Here :math:`z = \text{slack} + s v + \lVert S f\rVert^2 - \lVert Q\rVert^2`, row by row: J without its diagonal is
+        the low-rank part less its own. As many z as Q has columns may be negative in a definite matrix, and one sometimes
+        is: the smallest are lifted, by columns of their own beside those of S F.
+
+        A row that F alone explains, such as that of an outlier among the landmarks, may have a z far beyond what holds it; a
+        multiple δ of :math:`\operatorname{Diag}(z) + Q Q^\top` is therefore no small multiple of M, but costs no more than
+        :math:`\delta (\sum z + (\sum \lVert Q_i\rVert)^2)`.
+        """
+        assert isinstance(metric, DiagonalMetric)
+        F, s, Q, v = self._factor, self._s, self._Q, metric.v
+        own, deflated = s**2 * F.squares, np.einsum("ij,ij->i", Q, Q)
+        z = slack + shift * v + own - deflated
+        size = np.abs(slack) + shift * v + own + deflated
+        U = _lift(z, size, Q.shape[1])
+        proof = prove_definite(F, s, U, z, Q) if (z > 0).all() else None
+        if proof is None:
+            yield None
+            return
+        root = np.sqrt(v)[:, None]
+        # What forming z may have added to it, row by row, and to the columns that lift it.
+        rounding = (F.k + Q.shape[1] + 8) * UNIT * float(size.sum())
+        extra = proof.delta * float(z.sum() + np.sqrt(deflated).sum() ** 2) + rounding
+        yield Factorization(shift, shift, lambda V: root * proof.solve(root * V), (1 + 4 * self.n * UNIT) * extra)
+
+
+def _lift(z: Array, size: Array, count: int) -> Array:
+    r"""Raise the ``count`` smallest z, relative to ``size``, in place; and the columns U with Diag(z) less UUᵀ as before."""
+    rows = np.argsort(z / np.maximum(size, TINY))[:count]
+    U = np.zeros((len(z), count))
+    U[rows, np.arange(count)] = np.sqrt(size[rows] - z[rows])
+    z[rows] = size[rows]
+    return U
+
+
+def exact_degrees(kernel: Kernel, X: Array, w: Array, n_jobs: int = 1) -> Array:
+    """m = K w in float64, shape (n,); tiles of one half of K are computed by ``n_jobs`` threads and not kept."""
+    n = len(X)
+
+    def strip(rows: slice) -> Array:
+        """What the tiles in these rows, up to the diagonal, add to m: shape (rows.stop,)."""
+        found = np.zeros(rows.stop)
+        for columns in blocks(0, rows.start, _TILE):
+            T = kernel.block(X[rows], X[columns])
+            found[rows] += T @ w[columns]
+            found[columns] += w[rows] @ T
+        T = kernel.block(X[rows], X[rows])
+        np.fill_diagonal(T, 0.0)
+        found[rows] += T @ w[rows]
+        return found
+
+    m = kernel.diagonal(X) * w
+    for found in in_order(strip, blocks(0, n, _TILE), n_jobs):
+        m[: len(found)] += found
+    return m

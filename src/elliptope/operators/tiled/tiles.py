@@ -1,0 +1,211 @@
+r"""Products with a symmetric kernel matrix that is never stored: tiles are made, used on both sides, and forgotten.
+
+A tile T of the lower triangle serves twice, :math:`G_i \mathrel{+}= T V_j` and :math:`G_j \mathrel{+}= T^\top V_i`; on the
+diagonal its strictly lower triangle does, so that the matrix is hollow and symmetric to the last bit. Tiles are grouped in
+blocks, and a pair of blocks is one task. Tasks that write to the same rows run in one fixed order, so that sums do not
+depend on the number of threads; those of one round of a tournament share no rows, and run at the same time.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..._utils.arrays import Array
+from ..._utils.threads import one_blas_thread
+from ...kernels.base import Kernel
+
+# Sides of a tile, best first: few calls from Python, and tiles that stay in a core's cache while they are used.
+SIDES = (256, 192, 128)
+# OpenBLAS multiplies small matrices without packing them first, which is faster where one dimension is short: up to that
+# many multiplications.
+_SMALL_PRODUCT = 100**3
+# Bytes of tiles that are made in one call.
+_BATCH = 2**19
+# Tiles along a block: enough blocks for many threads, and no more tasks than are quickly handed out.
+_BLOCK, _FEWEST_BLOCKS, _MOST_BLOCKS = 8, 16, 128
+
+# fill(i, j, T) writes tiles (i, j), (i, j + 1), … into T (c, side, side); i and j count from the start of their blocks.
+Fill = Callable[[int, int, Array], Any]
+
+
+@dataclass(frozen=True)
+class TileErrors:
+    r"""How far tiles and products are from the exact kernel matrix K, underflow apart.
+
+    Attributes
+    ----------
+    entry : (n,) array
+        κ with :math:`|\tilde K_{ij} - K_{ij}| \le (\kappa_i + \kappa_j) \tilde K_{ij}` off the diagonal.
+    product : float
+        ε such that a computed product is within :math:`\varepsilon \tilde K |V|` of :math:`\tilde K V`.
+    """
+
+    entry: Array
+    product: float
+
+    @property
+    def largest_entry(self) -> float:
+        """A bound on the relative error of any entry."""
+        return 2 * float(self.entry.max())
+
+    @property
+    def total(self) -> float:
+        """A bound on the error of any product relative to K |V|."""
+        return self.largest_entry + self.product
+
+
+class Tiles(ABC):
+    """The n × n matrix of a kernel at n points, tile by tile, on ``n_jobs`` threads."""
+
+    dtype: type[np.floating] = np.float64
+
+    def __init__(self, n: int, n_jobs: int, inner: int = 1) -> None:
+        self.n = n
+        self.n_jobs = n_jobs
+        self.errors = TileErrors(np.zeros(n), 0.0)  # exact up to the rounding of the kernel's own formula
+        self._inner = inner  # multiplications per entry, where a tile is a matrix product
+
+    @abstractmethod
+    def filler(self, rows: slice, columns: slice, side: int) -> Fill:
+        """What makes the tiles of a block; ``rows`` and ``columns`` count points, and may go beyond n (see pad_rows)."""
+
+    def in_single(self) -> Tiles | None:
+        """The same tiles in float32; None where there are none."""
+        return None
+
+    def hollow_matmat(self, V: Array, squared: bool = False) -> Array:
+        """(K - Diag(diag K)) V in float64, shape (n, r), Fortran-ordered; of the entries of K, or of their squares."""
+        V, scale = self._scaled(np.asarray(V, dtype=np.float64))
+        r = V.shape[1]
+        side = tile_side(max(self._inner, r))
+        count = -(-self.n // side)
+        width = _block_width(count)
+        padded = np.zeros((count * side, r), dtype=self.dtype)
+        padded[: self.n] = V
+        V, G = padded.reshape(count, side, r), np.zeros((count, side, r))
+
+        def multiply(a: int, b: int) -> None:
+            self._add_block(V, G, _block(a, width, count), _block(b, width, count), squared)
+
+        run_in_order(tournament(-(-count // width)), multiply, self.n_jobs)
+        return np.asfortranarray(G.reshape(count * side, r)[: self.n] * scale)
+
+    def _scaled(self, V: Array) -> tuple[Array, Array]:
+        """V with columns scaled by powers of two to the range of single precision, and the scales; (n, r) and (r,)."""
+        if self.dtype is np.float64:
+            return V, np.ones(V.shape[1])
+        _, exponents = np.frexp(np.abs(V).max(axis=0, initial=0.0))
+        return np.ldexp(V, -exponents), np.ldexp(1.0, exponents)
+
+    def _add_block(self, V: Array, G: Array, rows: range, columns: range, squared: bool) -> None:
+        """Add to G what the tiles of one block contribute, those on and below the diagonal."""
+        _, side, r = V.shape
+        points = [slice(block.start * side, block.stop * side) for block in (rows, columns)]
+        fill = self.filler(points[0], points[1], side)
+        batch = min(max(1, _BATCH // (side**2 * V.itemsize)), len(columns))
+        T = np.empty((batch, side, side), dtype=self.dtype)
+        P, Q = np.empty((2, len(columns), side, r), dtype=self.dtype)
+        start = columns.start
+        for i in rows:
+            end = min(columns.stop, i + 1)
+            for j in range(start, end, batch):
+                stop = min(j + batch, end)
+                t = T[: stop - j]
+                fill(i - rows.start, j - start, t)
+                if stop == i + 1:
+                    t[-1] = np.tril(t[-1], -1)
+                if squared:
+                    np.square(t, out=t)
+                np.matmul(t, V[j:stop], out=P[j - start : stop - start])
+                np.matmul(t.mT, V[i], out=Q[j - start : stop - start])
+            G[i] += P[: end - start].sum(axis=0, dtype=np.float64)
+            G[start:end] += Q[: end - start]
+
+
+class BlockTiles(Tiles):
+    """Tiles of any kernel, in float64."""
+
+    def __init__(self, kernel: Kernel, X: Array, n_jobs: int) -> None:
+        super().__init__(len(X), n_jobs)
+        self._kernel = kernel
+        self._X = pad_rows(X)
+
+    def filler(self, rows: slice, columns: slice, side: int) -> Fill:
+        X, Y = self._X[rows], self._X[columns]
+
+        def fill(i: int, j: int, T: Array) -> None:
+            for k, t in enumerate(T, start=j):
+                t[...] = self._kernel.block(X[i * side : (i + 1) * side], Y[k * side : (k + 1) * side])
+
+        return fill
+
+
+def tile_side(inner: int) -> int:
+    """The largest side at which both products of a tile count as small; where there is none, the largest of all."""
+    return next((side for side in SIDES if side**2 * inner <= _SMALL_PRODUCT), SIDES[0])
+
+
+def roundings(n: int) -> tuple[int, int]:
+    """Of V and in the sum over a tile, in the precision of the tiles; and in the sums over tiles, in float64: at most."""
+    return max(SIDES) + 2, 3 * (n // min(SIDES) + 1)
+
+
+def pad_rows(X: Array) -> Array:
+    """X with its last row repeated, so that the last tile is full whatever its side."""
+    return np.concatenate([X, np.repeat(X[-1:], max(SIDES) - 1, axis=0)])
+
+
+def tournament(players: int) -> Iterable[tuple[int, int]]:
+    """Every pair (a, b) with a ≥ b once: first the pairs (a, a), then rounds in which nobody meets two others."""
+    yield from ((a, a) for a in range(players))
+    ring = list(range(players + players % 2))  # the last one is nobody, where the number is odd
+    for _ in range(len(ring) - 1):
+        for a, b in zip(ring[: len(ring) // 2], reversed(ring), strict=False):
+            if max(a, b) < players:
+                yield max(a, b), min(a, b)
+        ring = [ring[0], ring[-1], *ring[1:-1]]
+
+
+def run_in_order(pairs: Iterable[tuple[int, int]], work: Callable[[int, int], None], n_jobs: int) -> None:
+    """``work(a, b)`` for all pairs on ``n_jobs`` threads; what concerns the same a or b happens in the order of the pairs.
+
+    BLAS has one thread in each of them, whatever it is set to.
+    """
+    with one_blas_thread():
+        if n_jobs == 1:
+            for a, b in pairs:
+                work(a, b)
+            return
+        pool = ThreadPoolExecutor(n_jobs)
+        latest: dict[int, Future] = {}
+        try:
+            for a, b in pairs:
+                # Tasks start in the order of submission, so those that are waited for have started: no deadlock.
+                earlier = [latest[block] for block in {a, b} & latest.keys()]
+                latest[a] = latest[b] = pool.submit(_after, earlier, work, a, b)
+            for future in latest.values():  # each came after all others of its block, and raises what they raised
+                future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _after(earlier: list[Future], work: Callable[[int, int], None], a: int, b: int) -> None:
+    for future in earlier:
+        future.result()
+    work(a, b)
+
+
+def _block_width(count: int) -> int:
+    """Tiles along a block, of ``count`` along the matrix."""
+    return max(min(_BLOCK, -(-count // _FEWEST_BLOCKS)), -(-count // _MOST_BLOCKS))
+
+
+def _block(k: int, width: int, count: int) -> range:
+    """The tiles along block k."""
+    return range(k * width, min((k + 1) * width, count))

@@ -1,0 +1,202 @@
+r"""Proofs by two moments of a spectrum, where few of its eigenvalues are large: some products instead of a factorisation.
+
+Whitened by the slack, L is :math:`I - B` with a hollow B. Let the columns of Q, (n, k), be orthonormal. With respect to Q
+and its complement
+
+.. math:: B = \begin{pmatrix} S & C^\top \\ C & D \end{pmatrix}, \qquad \operatorname{Tr} D = -\operatorname{Tr} S, \qquad
+          \lVert D\rVert_F^2 = \lVert B\rVert_F^2 - \lVert S\rVert_F^2 - 2\lVert C\rVert_F^2 .
+
+The n - k eigenvalues of D have a known mean m and sum of squares, so that none exceeds τ (Wolkowicz and Styan 1980):
+
+.. math:: \tau = m + \big(\lVert D\rVert_F^2 - (n - k)\, m^2\big)^{1/2}, \qquad
+          \mu \succ S,\; \lVert C(\mu - S)^{-1/2}\rVert^2 \le \mu - \tau \;\Rightarrow\; B \preceq \mu .
+
+The range of H, where B is almost 1, is taken out beforehand (:mod:`~elliptope.sdp.deflation`); what is left has to be
+shown to be less than 1 by some margin, so that coarse bounds suffice. Q is a Krylov space of it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._utils.arrays import Array, as_numpy, hstack, inner, like, smallest
+from ..._utils.rounding import UNIT
+from ...operators.metric import DiagonalMetric
+from ..problem import Iterate, Problem
+from .deflation import AlmostNull, almost_null
+
+# Columns of Q that are worth their while: beside a factorisation, where there is one, and at most.
+_ROWS_PER_COLUMN = 16
+_OVERHEAD = 12
+_MOST = 128
+# Multiple of that at which it is not tried again in the same solve.
+_HOPELESS = 4.0
+# Those expected to be needed per unit of the squares that are left, and in how many blocks, none of them wider than that.
+_COLUMNS_PER_SQUARE = 6
+_BLOCKS = 2
+_NARROWEST = 4
+_WIDEST = 32
+# Length of N u up to which a direction u of the range of H is taken out.
+_KNOWN = 1e-4
+# Parts of the way from the largest Ritz value, or τ, to 1 at which μ is tried.
+_PARTS = (0.5, 0.9)
+# Margin below 1 that is not worth a try.
+_LEAST_MARGIN = 1e-3
+# Length of a column of G, relative to B, at which it adds nothing.
+_NOTHING = 1e-8
+# Squared lengths, relative to the longest, that orthogonalisation stands without being repeated.
+_WELL_CONDITIONED = 1e-6
+
+
+@dataclass(frozen=True)
+class MomentProof:
+    """A proof that L + sM ≥ 0 for s = ``shift``.
+
+    Whitened, L is almost zero on the directions that are ``known``, and at least ``margin`` beyond; ``lowest`` is the
+    smallest Ritz value there, if there is one, or else that margin.
+    """
+
+    shift: float
+    known: AlmostNull
+    margin: float
+    lowest: float
+
+
+def expects_proof(problem: Problem, iterate: Iterate) -> bool:
+    """Whether :func:`prove_by_moments` is likely to succeed when the ascent is done."""
+    return smallest(iterate.slack) > 0 and _squares(problem, iterate, iterate.slack) < math.inf
+
+
+def prove_by_moments(
+    problem: Problem, iterate: Iterate, metric: DiagonalMetric, rng: np.random.Generator
+) -> MomentProof | None:
+    """Show that L, whitened by its slack, is definite but on the range of H; None where that takes too many products."""
+    squares = _squares(problem, iterate, metric.v)
+    if squares == math.inf:
+        return None
+    rounding = _rounding(problem, metric, math.sqrt(squares))
+    known = almost_null(iterate, metric, _KNOWN, rounding)
+    rest = _Rest(problem, metric, known, squares, rounding)
+    wanted = _wanted(rest.squares)
+    width = min(max(math.ceil(wanted / _BLOCKS), _NARROWEST), _WIDEST)
+    enough = 2 * (wanted + _BLOCKS * _NARROWEST)
+    while (margin := rest.margin()) is None:
+        if rest.columns + width > enough or problem.n_products >= problem.max_products or not rest.extend(width, rng):
+            return None
+    return MomentProof(max(known.shift(-margin, rounding), 0.0), known, margin, rest.lowest or margin)
+
+
+def _squares(problem: Problem, iterate: Iterate, v: Array) -> float:
+    """Of the entries of B; infinite where too many eigenvalues are large."""
+    if not problem.few_large:
+        return math.inf
+    squares = problem.operator.core_square(v)
+    excess = _wanted(squares - iterate.H.shape[1]) / max(_most(problem), 1)
+    problem.few_large = excess <= _HOPELESS
+    return squares if excess <= 1 else math.inf
+
+
+def _most(problem: Problem) -> float:
+    """Columns that are worth their while."""
+    if not problem.operator.can_factor:
+        return _MOST
+    return min(max(problem.n / _ROWS_PER_COLUMN - _OVERHEAD, 0.0), _MOST)
+
+
+def _wanted(squares: float) -> float:
+    """Columns to expect, if eigenvalues that were not taken out have that sum of squares."""
+    return _COLUMNS_PER_SQUARE * max(squares - 1, 0.0)
+
+
+def _rounding(problem: Problem, metric: DiagonalMetric, size: float) -> float:
+    """Bound on the rounding of products with B, relative to what is multiplied: of entries, and of sums in any order.
+
+    Row by row it is that of a product of |B|, whose norm is at most the Frobenius norm of B, ``size``.
+    """
+    operator = problem.operator
+    least = (problem.n + 16) * UNIT + operator.entry_error
+    return operator.rounding_in(metric, size) * max(1.0, least / operator.product_error)
+
+
+class _Rest:
+    """B on the complement of what is known, with a growing Krylov space Q of it, and G = B Q."""
+
+    def __init__(self, problem: Problem, metric: DiagonalMetric, known: AlmostNull, squares: float, rounding: float) -> None:
+        self._problem, self._metric, self._known = problem, metric, known
+        self._size, self._rounding = math.sqrt(squares), known.amplification * rounding
+        # On the q directions that are known B is 1, but for what was allowed to them.
+        q, off = known.basis.shape[1], _KNOWN + self._rounding
+        self.squares = squares - q * max(1 - off, 0.0) ** 2
+        self._trace, self._trace_error = -q, q * off
+        self._Q, self._G = known.basis[:, :0], known.basis[:, :0]
+        self.lowest = 0.0  # Ritz value of I - B
+
+    @property
+    def columns(self) -> int:
+        return self._Q.shape[1]
+
+    def extend(self, width: int, rng: np.random.Generator) -> bool:
+        """One more block of the Krylov space: of what B made of the last one, what is new. False where nothing is."""
+        new = self._G[:, -width:] if self.columns else like(self._Q, rng.standard_normal((self._problem.n, width)))
+        W = _orthonormal(new, hstack([self._known.basis, self._Q]), _NOTHING * self._size)
+        if not W.shape[1]:
+            return False
+        G = self._known.project(self._metric.whiten_gradient(self._problem.product(self._metric.unwhiten(W))))
+        self._Q, self._G = hstack([self._Q, W]), hstack([self._G, G])
+        return True
+
+    def margin(self) -> float | None:
+        """By how much B is shown to stay below 1, if it is."""
+        S, squares = as_numpy(self._Q.T @ self._G), inner(self._G, self._G)
+        if self._tail(S, squares, 0.0) > 1 - _LEAST_MARGIN:
+            return None
+        basis = hstack([self._known.basis, self._Q])
+        skew = as_numpy(basis.T @ basis) - np.eye(basis.shape[1])
+        # What S and G are off by: the rounding of products, and a basis that is not quite orthonormal.
+        skewness = math.sqrt(np.vdot(skew, skew)) + len(skew) * (self._problem.n + 16) * UNIT
+        error = 4 * math.sqrt(self.columns + 1) * (self._rounding + skewness * self._size)
+        tail = self._tail(S, squares, error)
+        if not self.columns:
+            return 1 - tail
+        values, V = np.linalg.eigh(0.5 * (S + S.T))
+        self.lowest, top = 1 - float(values[-1]), max(float(values[-1]), tail)
+        if top > 1 - _LEAST_MARGIN:
+            return None
+        GG = V.T @ as_numpy(self._G.T @ self._G) @ V
+        for part in _PARTS:
+            mu = top + part * (1 - top)
+            if _is_bound(mu, tail, values, GG, 8 * self._size * error):
+                return 1 - mu - error
+        return None
+
+    def _tail(self, S: Array, squares: float, error: float) -> float:
+        """τ, where S and G, with that sum of squares, are off by no more than ``error``."""
+        k = self.columns
+        rest = max(self._problem.n - self._known.basis.shape[1] - k, 1)
+        trace, off = self._trace - float(S.trace()), self._trace_error + k * error
+        left = self.squares + float(np.vdot(S, S)) - 2 * squares + 8 * self._size * error
+        if error and left < 0:  # a contradiction
+            return math.inf
+        return (trace + off) / rest + math.sqrt(max(left - max(abs(trace) - off, 0.0) ** 2 / rest, 0.0))
+
+
+def _is_bound(mu: float, tail: float, values: Array, GG: Array, error: float) -> bool:
+    """Whether ‖C(μ - S)^{-1/2}‖² ≤ μ - τ, in the basis of eigenvectors of S; CᵀC = GᵀG - S² is off by ``error``."""
+    x = 1 / np.sqrt(mu - values)
+    M = x[:, None] * GG * x - np.diag((values * x) ** 2)
+    return float(np.linalg.eigvalsh(M)[-1]) + error * float(x[-1]) ** 2 <= mu - tail
+
+
+def _orthonormal(W: Array, basis: Array, nothing: float) -> Array:
+    """An orthonormal basis of what the columns of W add to ``basis``, to rounding; what is that short is left out."""
+    while W.shape[1]:
+        W = W - basis @ (basis.T @ W)
+        lengths, V = np.linalg.eigh(as_numpy(W.T @ W))
+        used = lengths > max(nothing**2, UNIT * lengths[-1])
+        W = W @ like(W, V[:, used] / np.sqrt(lengths[used]))
+        if lengths[0] > _WELL_CONDITIONED * lengths[-1]:
+            break
+    return W

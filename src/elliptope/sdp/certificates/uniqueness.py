@@ -1,0 +1,123 @@
+r"""Is the optimum the only one?
+
+Every optimal B has its range in the null space of L: with a basis N (n, k) of it, :math:`B = N S N^\top` where S is psd and
+:math:`\operatorname{diag}(N S N^\top)` is prescribed. If the linear map :math:`S \mapsto \operatorname{diag}(N S N^\top)` is
+injective on symmetric k × k matrices, there is one such B and no other (Alizadeh, Haeberly and Overton 1997).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._utils.arrays import Array, as_numpy, like, row_norms
+from ..._utils.rounding import TINY
+from ...operators.factorization import Factorization
+from ...operators.metric import Metric
+from ..problem import SMALL_COLUMN, Iterate, count_columns
+
+# Eigenvalues of L, scaled to unit diagonal or in the operator's metric, that count as zero. B* moves by the residual over
+# the smallest of the others; a residual of 1e-12 is about what double precision attains, so that below 1e-6 not even six
+# digits of B* are determined.
+_NULL = 1e-6
+# ... and those that may be zero where H has not converged, as a multiple of its defect.
+_DOUBT = 10.0
+# Singular values of the map, relative to its largest, that count as zero; and those that may, as a multiple of the error of
+# the basis.
+_INJECTIVE = 1e-6
+_NOISE = 10.0
+# A basis that inverse iteration has refined has no error to speak of where rows are stationary to this, and else none that
+# eigenvalues below the second number would amplify.
+_SETTLED = 1e-7
+_LEAST_AMPLIFYING = 1e-3
+_EXTRA = 2
+# Unknowns beyond which injectivity is not tested, and uniqueness therefore not shown.
+_MAX_UNKNOWNS = 2000
+
+
+@dataclass(frozen=True)
+class NullSpace:
+    """What is known of the null space of the scaled L.
+
+    ``nullity`` is its dimension to working precision (a lower bound where it is large), ``spectral_gap`` the next
+    eigenvalue (by moments at least a bound on it or a Ritz value, by a factorisation a Rayleigh quotient), ``rank`` that of
+    H to the same precision, and ``unique`` whether it was shown that only one feasible B has its range in it.
+    """
+
+    nullity: int
+    spectral_gap: float
+    rank: int
+    unique: bool
+
+    @property
+    def strict(self) -> bool:
+        """Strict complementarity. Where it fails, B may move into the null space of L at a cost that does not show."""
+        return self.nullity <= self.rank
+
+
+def null_space(factor: Factorization, iterate: Iterate, metric: Metric) -> NullSpace | None:
+    r"""The null space of L in the metric, from the factorisation of L + sM.
+
+    Meaningful once H has converged, for an s well below the spectral gap. Inverse iteration on H and a few random vectors:
+    the null space dominates the inverse by the factor 1/s, so that one iteration finds it and the Rayleigh quotients of a
+    second measure it.
+    """
+    n, r = iterate.H.shape
+    start = as_numpy(metric.whiten(iterate.H))
+    rng = np.random.default_rng(0)  # the probe decides nothing but how soon the null space is found
+    width = min(r + _EXTRA, n)
+    while True:
+        Q = np.hstack([start, rng.standard_normal((n, max(width - r, 0)))])
+        Q, _ = np.linalg.qr(factor.solve(Q))
+        inverse, U = np.linalg.eigh(Q.T @ factor.solve(Q))
+        values = 1 / inverse - factor.added
+        k = int((values <= _perhaps_null(iterate)).sum())
+        if k < width or width == n or k * (k + 1) // 2 > min(n, _MAX_UNKNOWNS):
+            break
+        width = min(2 * width, n)
+    return null_space_among(like(iterate.H, Q @ U), values, np.inf, iterate, metric, iterate.stationarity <= _SETTLED)
+
+
+def null_space_among(
+    basis: Array, values: Array, beyond: float, iterate: Iterate, metric: Metric, exact: bool = False
+) -> NullSpace | None:
+    """The null space among directions, (n, k), with their eigenvalues; others are ``beyond``. In whitened coordinates.
+
+    Uniqueness is shown by all directions that may belong to it, which are at least those that do, and disproved by those
+    that do for certain. None where H has not converged so far that one or the other succeeds. Rows of the basis are off from
+    those of the null space at the optimum by the displacement of rows of H over the next eigenvalue, unless it is ``exact``.
+    """
+    N = as_numpy(metric.unwhiten(basis))
+    perhaps, certainly = values <= _perhaps_null(iterate), values <= _NULL
+    following = max(float(values[~perhaps].min(initial=beyond)), _LEAST_AMPLIFYING)
+    noise = 0.0 if exact else _NOISE * iterate.stationarity / following
+    ratio = _smallest_singular_value(N[:, perhaps])
+    unique = ratio > max(_INJECTIVE, noise)
+    if not unique:
+        if certainly.sum() < perhaps.sum():
+            ratio = _smallest_singular_value(N[:, certainly])
+        if ratio > _INJECTIVE or not certainly.any():
+            return None
+    null = perhaps if unique else certainly
+    gap = float(values[~null].min(initial=beyond))
+    return NullSpace(int(null.sum()), gap, count_columns(iterate.H, SMALL_COLUMN), unique)
+
+
+def _perhaps_null(iterate: Iterate) -> float:
+    """Eigenvalues up to this may be zero at the optimum that H approaches."""
+    return max(_NULL, _DOUBT * iterate.defect)
+
+
+def _smallest_singular_value(N: Array) -> float:
+    """Of S ↦ diag(N S Nᵀ) on symmetric matrices, with unit rows of N, relative to the largest; 0 where it is not known."""
+    n, k = N.shape
+    if k * (k + 1) // 2 > min(n, _MAX_UNKNOWNS):
+        return 0.0
+    # Rows of no length say nothing.
+    columns = (N / np.maximum(row_norms(N), TINY)[:, None]).T
+    i, j = np.triu_indices(k)
+    A = columns[i] * columns[j]
+    squares = np.linalg.eigvalsh(A @ A.T)  # of singular values; rounding is well below the square of what counts as zero
+    return math.sqrt(max(squares[0], 0.0) / squares[-1]) if k and squares[-1] > 0 else 0.0

@@ -1,0 +1,518 @@
+"""The neighbour kernel against the formula written out: on the sample, beyond it, and as the embedding sees it."""
+
+import sys
+import warnings
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph, radius_neighbors_graph
+
+from common import fit, gram, row_error
+from elliptope import DiffusionMap, SDPEmbedding, operators
+from elliptope.kernels import search
+from elliptope.kernels.neighbors import Neighbors
+from neighborhoods import POINTS, Forgetful, NaiveNeighbors, lattice
+
+CASES = pytest.mark.parametrize("name", POINTS)
+BLOBS = np.vstack([np.random.default_rng(7).standard_normal((25, 3)) + shift for shift in (0.0, 3.0)])
+NEW = np.random.default_rng(8).standard_normal((12, 3)) + 1.5
+# To more digits than are compared.
+TOL = 1e-8
+
+
+def solve(X, sample_weight=None, k=6, **parameters):
+    """What the graph and the status are like is the business of the test."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The graph of neighbours has")
+        return fit(X, sample_weight, **{"kernel": "neighbors", "n_neighbors": k, "tol": TOL, **parameters})
+
+
+def sizes(n):
+    return sorted({2, 3, 5, n // 2, n - 1, n})
+
+
+class TestKernel:
+    @CASES
+    def test_matrix(self, name):
+        X = POINTS[name]
+        for k in sizes(len(X)):
+            naive = NaiveNeighbors(X, k)
+            kernel, K = Neighbors().fit(X, k)
+            np.testing.assert_allclose(kernel.scales, naive.s, rtol=1e-14)
+            np.testing.assert_array_equal(K.toarray() > 0, naive.K > 0)
+            np.testing.assert_allclose(K.toarray(), naive.K, rtol=1e-12)
+            np.testing.assert_array_equal(K.toarray(), K.toarray().T)
+            np.testing.assert_array_equal(K.diagonal(), 1)
+            np.testing.assert_array_equal(kernel.matrix().toarray(), K.toarray())
+
+    @CASES
+    def test_rows_of_training_points_are_those_of_the_matrix_in_any_company(self, name):
+        X = POINTS[name]
+        order = np.random.default_rng(0).permutation(len(X))
+        for k in (2, 5, len(X)):
+            kernel, K = Neighbors().fit(X, k)
+            K = K.toarray()
+            np.testing.assert_array_equal(kernel.block(X, X), K)
+            np.testing.assert_array_equal(kernel.block(X[order], X), K[order])
+            np.testing.assert_array_equal(kernel.block(X[::7], X), K[::7])
+            np.testing.assert_array_equal(np.vstack([kernel.block(row[None], X) for row in X[:10]]), K[:10])
+
+    @CASES
+    def test_new_rows(self, name):
+        X = POINTS[name]
+        # Three quarters on the way from one point to another: exact on lattices.
+        i, j = np.random.default_rng(1).integers(len(X), size=(2, 100))
+        Y = 0.75 * X[i] + 0.25 * X[j]
+        for k in (2, 5, len(X)):
+            naive, kernel = NaiveNeighbors(X, k), Neighbors().fit(X, k)[0]
+            found, expected = kernel.block(Y, X), naive.kernel(Y)
+            rows = (found > 0) == (expected > 0)
+            assert rows.all() or not name.endswith("lattice")
+            # Where three points of a line tie but for rounding, it decides which of them are neighbours.
+            good = rows.all(axis=1)
+            assert good.mean() > 0.9
+            np.testing.assert_allclose(found[good], expected[good], rtol=1e-9)
+
+    def test_far_points_keep_their_logarithms(self):
+        kernel = Neighbors().fit(BLOBS, 6)[0]
+        for distance in (1e3, 1e10, 1e100):
+            rows = kernel.log_rows(np.full((1, 3), distance))
+            assert np.isfinite(rows.data).all()
+            assert rows.nnz >= 6
+
+    @settings(max_examples=60, deadline=None)
+    @given(
+        n=st.integers(4, 40),
+        p=st.integers(1, 20),
+        k=st.integers(2, 40),
+        whole=st.booleans(),
+        seed=st.integers(0, 2**20),
+    )
+    def test_any_points(self, n, p, k, whole, seed):
+        rng = np.random.default_rng(seed)
+        X = np.unique(rng.integers(-2, 3, (n, p)).astype(float) if whole else rng.standard_normal((n, p)), axis=0)
+        assume(len(X) >= k)
+        naive = NaiveNeighbors(X, k)
+        kernel, K = Neighbors().fit(X, k)
+        np.testing.assert_array_equal(K.toarray() > 0, naive.K > 0)
+        np.testing.assert_allclose(K.toarray(), naive.K, rtol=1e-12)
+        np.testing.assert_array_equal(kernel.block(X, X), K.toarray())
+
+
+class TestExtension:
+    @CASES
+    def test_training_rows_are_where_they_were(self, name):
+        X = POINTS[name]
+        order = np.random.default_rng(0).permutation(len(X))
+        for k in (3, 6, len(X)):
+            est = solve(X, k=k)
+            np.testing.assert_allclose(row_error(est.transform(X), est.embedding_), 0, atol=1e-9)
+            Z = est.transform(X)
+            np.testing.assert_allclose(est.transform(X[order]), Z[order], rtol=1e-13, atol=1e-15)
+            blocks = np.vstack(list(est.transform_blocks(X, block_rows=7)))
+            np.testing.assert_allclose(blocks, Z, rtol=1e-13, atol=1e-15)
+
+    @pytest.mark.parametrize("name", ["1 columns", "3 columns", "31 columns", "plane lattice", "far from the origin"])
+    @pytest.mark.parametrize("k", [4, 8, 30])
+    def test_new_rows_by_the_formula(self, name, k):
+        X = POINTS[name]
+        rng = np.random.default_rng(2)
+        w = rng.uniform(0.5, 2.0, len(X))
+        Y = X[:20] + 0.1 * rng.standard_normal((20, X.shape[1]))
+        est, naive = solve(X, w, k=k), NaiveNeighbors(X, k, w)
+        np.testing.assert_allclose(est.transform(Y), naive.extend(Y, est.embedding_), rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(est.score_samples(Y), np.log(naive.kernel(Y) @ w), rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(gram(est).diagonal(), naive.d, rtol=1e-9)
+
+    @pytest.mark.filterwarnings("ignore:`X` has rows so far")
+    def test_far_rows_have_a_direction(self):
+        Z = solve(BLOBS).transform(10.0 ** np.arange(2, 140, 10)[:, None] * np.ones(3))
+        assert np.isfinite(Z).all()
+        assert (np.linalg.norm(Z, axis=1) > 0).all()
+
+
+class TestInvariance:
+    few = settings(max_examples=25, deadline=None)
+    seeds = given(seed=st.integers(0, 2**20), n=st.integers(15, 40), p=st.integers(2, 20), k=st.integers(5, 10))
+
+    @staticmethod
+    def assert_same_gram(est, other, order=slice(None)):
+        assume(est.status_ == other.status_ == "optimal")
+        B = gram(est)
+        np.testing.assert_allclose(gram(other), B[order][:, order], rtol=0, atol=1e-6 * B.max())
+
+    @few
+    @seeds
+    def test_permutation(self, seed, n, p, k):
+        rng = np.random.default_rng(seed)
+        X, order = rng.standard_normal((n, p)), rng.permutation(n)
+        self.assert_same_gram(solve(X, k=k), solve(X[order], k=k), order)
+
+    @few
+    @seeds
+    def test_rotation_translation_and_scale(self, seed, n, p, k):
+        rng = np.random.default_rng(seed)
+        X, Q = rng.standard_normal((n, p)), np.linalg.qr(rng.standard_normal((p, p)))[0]
+        self.assert_same_gram(solve(X, k=k), solve(1e3 * X @ Q + 100 * rng.standard_normal(p), k=k))
+
+    @few
+    @seeds
+    def test_a_weight_of_two_is_a_point_given_twice(self, seed, n, p, k):
+        """To the last bit: rows that are equal are one point, so that both are the same program."""
+        rng = np.random.default_rng(seed)
+        X, copies = rng.standard_normal((n, p)), rng.integers(1, 4, n)
+        est, other = solve(X, copies, k=k), solve(np.repeat(X, copies, axis=0), k=k)
+        np.testing.assert_array_equal(other.embedding_, np.repeat(est.embedding_, copies, axis=0))
+        assert other.certificate_ == est.certificate_
+        np.testing.assert_array_equal(other.transform(X), est.transform(X))
+
+    def test_copies_in_any_order_with_weights_of_their_own(self):
+        copies = np.vstack([BLOBS, BLOBS[::3], BLOBS[:5]])
+        w = np.random.default_rng(0).uniform(0.5, 2, len(copies))
+        order = np.random.default_rng(1).permutation(len(copies))
+        total = np.array([w[(copies == row).all(axis=1)].sum() for row in BLOBS])
+        est, other = solve(BLOBS, total), solve(copies[order], w[order])
+        B = gram(est)
+        index = np.array([np.flatnonzero((row == BLOBS).all(axis=1))[0] for row in copies[order]])
+        np.testing.assert_allclose(gram(other), B[np.ix_(index, index)], atol=1e-7 * B.max())
+
+    def test_points_without_weight_have_no_influence_and_are_extended(self):
+        w = np.ones(len(BLOBS) + len(NEW))
+        w[::4] = 0
+        X = np.vstack([NEW, BLOBS])
+        est, rest = solve(X, w), solve(X[w > 0])
+        np.testing.assert_array_equal(est.embedding_[w > 0], rest.embedding_)
+        np.testing.assert_allclose(est.embedding_[w == 0], rest.transform(X[w == 0]), rtol=1e-12)
+
+    def test_threads_change_nothing(self):
+        one, two = (solve(POINTS["31 columns"], n_jobs=jobs) for jobs in (1, 2))
+        np.testing.assert_array_equal(one.embedding_, two.embedding_)
+
+
+def with_diagonal(graph):
+    """The graph with the zeros on its diagonal stored."""
+    i, j = graph.nonzero()
+    n = graph.shape[0]
+    rows, columns = np.r_[i, np.arange(n)], np.r_[j, np.arange(n)]
+    return sparse.csr_array((np.r_[np.asarray(graph[i, j]).ravel(), np.zeros(n)], (rows, columns)), shape=(n, n))
+
+
+def twice(graph):
+    """The distances of the lower triangle doubled."""
+    return sparse.csr_array(sparse.triu(graph) + 2 * sparse.tril(graph))
+
+
+class TestGraphs:
+    """Points known by a sparse graph of distances."""
+
+    @pytest.mark.parametrize("spare", [0, 1, 10])
+    def test_as_from_rows(self, spare):
+        """scikit-learn's transformer stores one neighbour more than it is asked for, the point itself."""
+        transformer = KNeighborsTransformer(n_neighbors=5 + spare, mode="distance")
+        graph = transformer.fit_transform(BLOBS)
+        est, raw = solve(graph), solve(BLOBS)
+        B = gram(raw)
+        np.testing.assert_allclose(gram(est), B, atol=1e-9 * B.max())
+        np.testing.assert_allclose(row_error(est.transform(graph), est.embedding_), 0, atol=1e-9)
+        np.testing.assert_allclose(row_error(est.transform(transformer.transform(BLOBS)), est.embedding_), 0, atol=1e-9)
+
+    def test_new_rows_that_name_all_points_within_reach(self):
+        """Exact, as from rows: whom a new point sees, and who sees it, both stand in its row."""
+        est, raw = solve(kneighbors_graph(BLOBS, 10, mode="distance")), solve(BLOBS)
+        rows = sparse.csr_array(np.sqrt(((NEW[:, None] - BLOBS) ** 2).sum(axis=-1)))
+        turn = np.linalg.lstsq(est.embedding_, raw.embedding_, rcond=None)[0]
+        np.testing.assert_allclose(est.transform(rows) @ turn, raw.transform(NEW), rtol=1e-6, atol=1e-8)
+
+    def test_new_rows_that_name_their_nearest_points_alone(self):
+        """Those that only they see: near the exact answer, not equal to it."""
+        transformer = KNeighborsTransformer(n_neighbors=10, mode="distance").fit(BLOBS)
+        naive = NaiveNeighbors(BLOBS, 6)
+        est = solve(transformer.transform(BLOBS))
+        rows = transformer.transform(NEW)
+        listed = rows.toarray() > 0
+        k = np.where(listed, naive.kernel(NEW), 0.0)
+        np.testing.assert_allclose(est.score_samples(rows), np.log(k.sum(axis=1)), rtol=1e-10)
+
+    def test_the_diagonal_may_be_left_out(self):
+        with_it = kneighbors_graph(BLOBS, 11, mode="distance", include_self=True)
+        without = kneighbors_graph(BLOBS, 10, mode="distance")
+        assert with_it.nnz > without.nnz
+        np.testing.assert_array_equal(solve(with_it).embedding_, solve(without).embedding_)
+
+    def test_symmetry_is_not_asked_for(self):
+        graph = kneighbors_graph(BLOBS, 10, mode="distance")
+        np.testing.assert_array_equal(solve(graph).embedding_, solve(graph.maximum(graph.T)).embedding_)
+
+    def test_distances_back_may_differ_by_rounding(self):
+        graph = kneighbors_graph(BLOBS, 10, mode="distance")
+        reference = solve(graph)
+        rough = graph.astype(np.float32).astype(np.float64)
+        rough.data *= 1 + 1e-7 * np.random.default_rng(0).standard_normal(rough.nnz)
+        est = solve(rough)
+        K = est._extension.kernel.matrix().toarray()
+        np.testing.assert_array_equal(K, K.T)
+        np.testing.assert_allclose(gram(est), gram(reference), atol=1e-4 * gram(reference).max())
+        np.testing.assert_allclose(est.transform(with_diagonal(rough)), est.embedding_, atol=1e-7)
+
+    def test_a_distance_of_zero_is_enough(self):
+        est = solve(kneighbors_graph(BLOBS, 10, mode="distance"))
+        n = len(BLOBS)
+        rows = sparse.csr_array((np.zeros(n), np.arange(n)[::-1], np.arange(n + 1)), shape=(n, n))
+        np.testing.assert_allclose(row_error(est.transform(rows), est.embedding_[::-1]), 0, atol=1e-9)
+
+    def test_radius_graphs_and_other_formats(self):
+        graph = radius_neighbors_graph(BLOBS, 100.0, mode="distance")
+        reference = solve(BLOBS)
+        for X in (graph, graph.tocsc(), graph.tocoo(), sparse.coo_array(graph)):
+            np.testing.assert_allclose(gram(solve(X)), gram(reference), atol=1e-9 * gram(reference).max())
+
+    def test_points_without_weight(self):
+        w = np.ones(len(BLOBS))
+        w[::4] = 0
+        graph = radius_neighbors_graph(BLOBS, 100.0, mode="distance", include_self=True)
+        est, raw = solve(graph, w), solve(BLOBS, w)
+        np.testing.assert_allclose(gram(est), gram(raw), atol=1e-7 * gram(raw).max())
+        np.testing.assert_allclose(row_error(est.transform(graph), est.embedding_), 0, atol=1e-9)
+
+    @pytest.mark.parametrize(
+        ("graph", "message"),
+        [
+            (sparse.random(20, 30, 0.5, random_state=0), "square"),
+            (-kneighbors_graph(BLOBS, 8, mode="distance"), "distances from 0 to 1e"),
+            (kneighbors_graph(BLOBS, 3, mode="distance"), "at least n_neighbors = 6 points in every row.*has 4"),
+            (twice(kneighbors_graph(BLOBS, 8, mode="distance")), "one distance for every pair of points, got two"),
+            (kneighbors_graph(np.repeat(BLOBS[:5], 10, axis=0), 9, mode="distance"), "coincide once, with a larger"),
+        ],
+    )
+    def test_graphs_that_are_refused(self, graph, message):
+        with pytest.raises(ValueError, match=message):
+            solve(graph)
+
+    def test_rows_that_are_refused(self):
+        graph = kneighbors_graph(BLOBS, 10, mode="distance")
+        est, raw = solve(graph), solve(np.hstack([BLOBS, BLOBS]))
+        with pytest.raises(ValueError, match="must be a sparse graph of distances, as it was in `fit`"):
+            est.transform(graph.toarray())
+        with pytest.raises(ValueError, match="must be an array of rows, as it was in `fit`"):
+            raw.transform(sparse.csr_array(np.hstack([BLOBS, BLOBS])))
+        with pytest.raises(ValueError, match="distances from 0"):
+            est.transform(-graph)
+        empty = graph.copy()
+        empty.data[empty.indptr[3] : empty.indptr[4]] = 0
+        empty.eliminate_zeros()
+        with pytest.raises(ValueError, match=r"vanishes for every training point.*row 3"):
+            est.transform(empty)
+
+    def test_a_callable_diagonal_sees_sparse_rows(self):
+        graph = kneighbors_graph(BLOBS, 10, mode="distance")
+        est = solve(graph, diagonal=lambda rows: np.full(rows.shape[0], 2.0))
+        np.testing.assert_allclose(gram(est).diagonal(), 2)
+        np.testing.assert_allclose(np.linalg.norm(est.transform(graph), axis=1), np.sqrt(2))
+
+
+def clarabel(naive):
+    """The optimum by an interior-point method, from the plain matrix."""
+    t = naive.w * np.sqrt(naive.d)
+    J = t[:, None] * naive.Abar * t
+    Z = cp.Variable(J.shape, PSD=True)
+    problem = cp.Problem(cp.Maximize(cp.trace(J / np.abs(J).max() @ Z)), [cp.diag(Z) == 1])
+    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+    return problem.value * np.abs(J).max(), np.trace(J)
+
+
+class TestDisconnected:
+    """The eigenvalue 1 of A repeats: all but one of its eigenvectors stay in Abar."""
+
+    @pytest.mark.parametrize("parts", [2, 3, 5])
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_optimum(self, parts, weighted):
+        rng = np.random.default_rng(parts)
+        X = np.vstack([rng.standard_normal((50 // parts, 2)) + 1e3 * part for part in range(parts)])
+        w = rng.uniform(0.5, 2.0, len(X)) if weighted else np.ones(len(X))
+        with pytest.warns(UserWarning, match=f"has {parts} connected components.*larger `n_neighbors` connects"):
+            est = fit(X, w, kernel="neighbors", n_neighbors=5)
+        naive = NaiveNeighbors(X, 5, w)
+        values = np.linalg.eigvalsh(naive.Abar * np.sqrt(w[:, None] * w))
+        assert (values > 1 - 1e-9).sum() == parts - 1
+        optimum, trace = clarabel(naive)
+        certificate = est.certificate_
+        assert certificate.objective <= optimum + 1e-7 * (optimum - trace)
+        assert certificate.upper_bound >= optimum - 1e-7 * (optimum - trace)
+        assert certificate.relative_gap <= 1e-6
+        assert est.status_ in ("optimal", "degenerate")
+
+    def test_connected_graphs_are_not_warned_about(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            fit(BLOBS, kernel="neighbors", n_neighbors=12)
+
+    def test_pairs(self):
+        """As many parts as there can be."""
+        X = np.repeat(10.0 * np.arange(15), 2)[:, None] + np.tile([0.0, 1.0], 15)[:, None]
+        with pytest.warns(UserWarning, match="has 15 connected components"):
+            est = fit(X, kernel="neighbors", n_neighbors=2)
+        assert np.isfinite(est.embedding_).all()
+        optimum, trace = clarabel(NaiveNeighbors(X, 2))
+        assert est.certificate_.objective == pytest.approx(optimum, abs=1e-6 * (optimum - trace))
+        # Points of a pair, which have the same row of K, are one.
+        np.testing.assert_allclose(est.embedding_[::2], est.embedding_[1::2], atol=1e-8)
+
+
+class TestBeyondFactorisation:
+    """Graphs of more points than a proof takes: a test with random vectors bounds the optimum, but for a stated risk."""
+
+    @pytest.mark.parametrize("name", ["3 columns", "31 columns", "plane lattice", "far clusters"])
+    def test_bounds(self, name, monkeypatch):
+        X = POINTS[name]
+        proved = solve(X, tol=1e-6)
+        monkeypatch.setattr(operators.sparse, "_LARGEST_DENSE", 10)
+        est = solve(X, tol=1e-6)
+        certificate = est.certificate_
+        assert certificate.grade == "probabilistic"
+        assert 0 < certificate.failure_probability <= 1e-6
+        assert est.status_ == "optimal"
+        assert certificate.relative_gap <= 1e-6
+        optimum, trace = clarabel(NaiveNeighbors(X, 6))
+        assert certificate.objective <= optimum + 1e-7 * (optimum - trace)
+        assert certificate.upper_bound >= optimum - 1e-7 * (optimum - trace)
+        assert certificate.objective == pytest.approx(proved.certificate_.objective, rel=1e-6)
+
+
+class TestHubs:
+    """A point that so many see that m² > M: the paper's d is negative there, which a psd kernel rules out."""
+
+    X = np.vstack([np.zeros(20), np.eye(20), -np.eye(20)])
+
+    def test_they_are_at_the_origin(self):
+        with pytest.warns(ConvergenceWarning, match=r"'degenerate'.*see those in row 0 .* that d\(x\) is not positive"):
+            est = SDPEmbedding(kernel="neighbors", n_neighbors=2, random_state=0).fit(self.X)
+        naive = NaiveNeighbors(self.X, 2)
+        assert naive.d[0] < 0 < naive.d[1:].min()
+        assert not est.embedding_[0].any()
+        assert not est.transform(self.X)[0].any()
+        np.testing.assert_allclose(est.transform(self.X), est.embedding_, atol=1e-7)
+        # The optimum over B with B_00 = 0.
+        naive.d[0] = 0
+        optimum, trace = clarabel(naive)
+        assert est.certificate_.objective == pytest.approx(optimum, abs=1e-6 * (optimum - trace))
+        assert est.certificate_.upper_bound >= optimum - 1e-7 * (optimum - trace)
+
+    def test_beside_them_nothing_is_nan(self):
+        est = solve(self.X, k=2)
+        for size in (1e-9, 1e-3, 0.5):
+            assert np.isfinite(est.transform(self.X[:3] + size)).all()
+        assert not solve(self.X, k=2, normalize="unit").embedding_[0].any()
+
+    def test_another_diagonal_may_turn_them_around(self):
+        with pytest.warns(UserWarning, match=r"rows \[0\] that `transform` does not return their embedding"):
+            est = fit(self.X, kernel="neighbors", n_neighbors=2, diagonal="constant")
+        Z = est.transform(self.X)
+        np.testing.assert_allclose(Z[0], -est.embedding_[0], atol=1e-6)
+        np.testing.assert_allclose(Z[1:], est.embedding_[1:], atol=1e-6)
+
+
+class TestApproximate:
+    @pytest.fixture
+    def forgetful(self, monkeypatch):
+        monkeypatch.setattr(search, "_approximate_index", Forgetful)
+
+    @pytest.mark.parametrize("name", ["3 columns", "31 columns", "plane lattice", "outliers"])
+    def test_training_rows_keep_their_neighbours(self, name, forgetful):
+        X = POINTS[name]
+        est = solve(X, kernel=Neighbors("approximate"))
+        exact = Neighbors().fit(X, 6)[1]
+        assert (abs(est._extension.kernel.matrix() - exact)).max() > 1e-3
+        np.testing.assert_allclose(row_error(est.transform(X), est.embedding_), 0, atol=1e-9)
+        np.testing.assert_allclose(est.transform(X[::-1]), est.transform(X)[::-1], rtol=1e-13)
+        mixed = np.vstack([X[:2] + 0.01, X, X[:2] - 0.01])
+        np.testing.assert_allclose(est.transform(mixed)[2:-2], est.transform(X), rtol=1e-13)
+
+    def test_the_matrix_is_that_of_the_graph(self, forgetful):
+        kernel, K = Neighbors("approximate").fit(BLOBS, 6)
+        np.testing.assert_array_equal(K.toarray(), K.toarray().T)
+        np.testing.assert_array_equal(K.diagonal(), 1)
+        np.testing.assert_array_equal(kernel.matrix().toarray(), K.toarray())
+        np.testing.assert_array_equal(kernel.block(BLOBS, BLOBS), K.toarray())
+
+    def test_a_missing_library_is_named(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "pynndescent", None)
+        with pytest.raises(ImportError, match=r"pip install 'elliptope\[neighbors\]'"):
+            solve(BLOBS, kernel=Neighbors("approximate"))
+
+    @pytest.mark.slow
+    def test_pynndescent(self):
+        pytest.importorskip("pynndescent")
+        X = np.random.default_rng(0).standard_normal((400, 20))
+        Y = np.random.default_rng(1).standard_normal((30, 20))
+        est, exact = solve(X, kernel=Neighbors("approximate"), n_jobs=2), solve(X)
+        np.testing.assert_allclose(row_error(est.transform(X), est.embedding_), 0, atol=1e-9)
+        # On so few points it finds nearly all neighbours.
+        K, reference = est._extension.kernel.matrix(), exact._extension.kernel.matrix()
+        assert ((K > 0) != (reference > 0)).nnz < 0.02 * reference.nnz
+        # Answers do not depend on their order, nor on when the index was built.
+        again = solve(X, kernel=Neighbors("approximate"), n_jobs=1)
+        np.testing.assert_array_equal(again.transform(Y[::-1])[::-1], est.transform(Y))
+
+
+class TestClusters:
+    @pytest.mark.parametrize(
+        ("digits", "least"), [(range(4), 0.97), pytest.param(range(10), 0.78, marks=pytest.mark.slow)]
+    )
+    def test_digits(self, digits, least):
+        X, y = load_digits(return_X_y=True)
+        X, y = X[np.isin(y, digits)], y[np.isin(y, digits)]
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The graph of neighbours has")
+            Z = fit(X, kernel="neighbors", normalize="unit").embedding_
+        found = KMeans(len(digits), n_init=20, random_state=0).fit_predict(Z)
+        assert normalized_mutual_info_score(y, found) >= least
+
+
+class TestArguments:
+    @pytest.mark.parametrize("k", [1, 0, -3, 2.0, True, None, "many"])
+    def test_n_neighbors(self, k):
+        with pytest.raises(ValueError, match="`n_neighbors` must be an integer of at least"):
+            solve(BLOBS, k=k)
+
+    def test_more_neighbours_than_distinct_points(self):
+        copies = np.repeat(BLOBS[:5], 3, axis=0)
+        with pytest.raises(
+            ValueError, match=r"between 2 and the number of distinct points, 5, got 6: .*\. Lower `n_neighbors`\.$"
+        ):
+            solve(copies)
+        assert np.isfinite(solve(copies, k=5).embedding_).all()
+
+    def test_equal_rows(self):
+        with pytest.raises(ValueError, match="`X` must have at least 2 distinct points, got 1"):
+            solve(np.ones((30, 2)))
+        with pytest.raises(ValueError, match=r"between 2 and the number of distinct points, 5, got 1: .* neighbour\.$"):
+            Neighbors().fit(BLOBS[:5], 1)
+
+    def test_ranges(self):
+        with pytest.raises(ValueError, match=r"at most 1e\+150 in size"):
+            solve(1e160 * BLOBS)
+        with pytest.raises(ValueError, match=r"at least 1e-150.*Scale it up"):
+            solve(1e-200 * BLOBS)
+        with pytest.raises(ValueError, match=r"at most 1e\+150 in size"):
+            solve(BLOBS).transform(1e160 * BLOBS)
+
+    def test_search(self):
+        with pytest.raises(ValueError, match="`search` must be one of 'exact', 'approximate', got 'quick'"):
+            Neighbors("quick")
+
+    def test_diffusion_maps(self):
+        with pytest.raises(ValueError, match="`kernel` must be psd for a diffusion map, got 'neighbors'"):
+            DiffusionMap(kernel="neighbors").fit(BLOBS)
+
+    def test_negative_zero_is_zero(self):
+        X = np.vstack([lattice(5, 2), -lattice(5, 2)[:1]])
+        assert solve(X).embedding_.shape[0] == 26
+        np.testing.assert_array_equal(solve(X).embedding_[0], solve(X).embedding_[-1])

@@ -1,0 +1,361 @@
+"""The report page in a real browser: it moves, answers to pointer and keyboard, exports, and fits its window.
+
+Pictures are kept in the folder named by ELLIPTOPE_PICTURES, if it is set. Those in docs/ were made by
+``ELLIPTOPE_PICTURES=docs pytest tests/test_report_page.py -k looks``.
+"""
+
+import dataclasses
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.path import Path as Polygon
+from PIL import Image
+from sklearn.datasets import load_wine
+
+from common import RANK_4, WINE, WINE_CLASS, fit
+from elliptope.plotting.targets import Classes, Values
+from elliptope.report.content import collect
+from elliptope.report.render import render
+from elliptope.report.write import plotly_script
+
+chromium = pytest.importorskip("browser", reason="selenium is not installed", exc_type=ImportError)
+pytestmark = pytest.mark.skipif(
+    chromium.find_browser() is None, reason=f"no browser: none of {', '.join(chromium.BROWSERS)} is installed"
+)
+
+NAMES = {0: "Barolo", 1: "Grignolino", 2: "Barbera"}
+HOSTILE = '</script ><img src=x onerror="window.hurt=1">%{x}<b>'
+# Coordinates of every row in the plot, and the pixels at which plotly.js draws them.
+PLOTTED = """
+const out = [];
+groups.forEach((g, k) => g.members.forEach((i, j) => { out[i] = [scatter.data[k].x[j], scatter.data[k].y[j]]; }));
+return out;
+"""
+PIXELS = """
+const { xaxis, yaxis } = scatter._fullLayout, box = scatter.getBoundingClientRect();
+return arguments[0].map(([x, y]) => [box.left + xaxis._offset + xaxis.d2p(x), box.top + yaxis._offset + yaxis.d2p(y)]);
+"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    try:
+        made = chromium.Browser()
+    except chromium.NoDriver as error:
+        pytest.skip(f"no driver for {chromium.find_browser()}: {error}")
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def open_report(browser, tmp_path_factory):
+    """Opens a report as a page; the same report is written once."""
+    folder = tmp_path_factory.mktemp("pages")
+    written = []  # kept alive, so that no two reports are the same object
+
+    def open_page(report, **window):
+        known = next((k for k, other in enumerate(written) if other is report), len(written))
+        path = folder / f"{known}.html"
+        if known == len(written):
+            written.append(report)
+            path.write_text(render(report, plotly_script()), encoding="utf-8")
+        browser.open(path, **window)
+        return browser
+
+    return open_page
+
+
+@pytest.fixture(scope="module")
+def wine():
+    columns = load_wine().feature_names
+    return collect(fit(WINE), y=WINE_CLASS, labels=NAMES, feature_names=columns, title="Wine: 178 bottles, three cultivars")
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    labels = [HOSTILE + "abc"[k] for k in WINE_CLASS]
+    names = [HOSTILE * 3] * 178
+    columns = [HOSTILE.replace(" ", "")] * 13
+    return collect(fit(WINE), labels=labels, row_names=names, feature_names=columns, title=HOSTILE, bandwidths=[2.0])
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    return Path(os.environ.get("ELLIPTOPE_PICTURES", tmp_path))
+
+
+def plotted(browser):
+    return np.array(browser.run(PLOTTED))
+
+
+def pixels(browser, Z):
+    """Where points of the plane are in the window."""
+    browser.run("scatter.scrollIntoView({block: 'center', behavior: 'instant'})")
+    return np.array(browser.run(PIXELS, np.asarray(Z).tolist()))
+
+
+def wait_for_frame(browser, frame):
+    browser.until("return view.own === 0 && view.shown === report.frames[arguments[0]]", frame)
+
+
+def overflow(browser):
+    """Elements that reach beyond the window, other than what lies in a box that scrolls."""
+    return browser.run(
+        "return [...document.querySelectorAll('body *')].filter((e) => !e.closest('.scroll') && !e.closest('svg') &&"
+        "e.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5).map((e) => e.outerHTML.slice(0, 80))"
+    )
+
+
+def test_opens_without_errors_and_without_network(open_report, wine):
+    browser = open_report(wine)
+    assert browser.errors() == []
+    assert browser.run("return performance.getEntriesByType('resource').length") == 0
+    assert browser.driver.title == wine.title
+    np.testing.assert_allclose(plotted(browser), wine.frames[wine.chosen], rtol=1e-5, atol=1e-7)
+    claims = [claim.text for claim in browser.find_all(".claim") if claim.is_displayed()]
+    assert len(claims) == 1
+    assert claims[0].startswith("No embedding of these data can have an objective above ")
+
+
+def test_slider_moves_points_smoothly(open_report, wine):
+    browser = open_report(wine)
+    before, after = wine.frames[wine.chosen], wine.frames[wine.chosen + 1]
+    row = int(np.abs(after - before)[:, 0].argmax())
+    browser.run(f"window.seen = []; scatter.on('plotly_afterplot', () => seen.push(view.shown[0][{row}]))")
+    browser.run("slider.focus()")
+    browser.press(chromium.RIGHT)
+    wait_for_frame(browser, wine.chosen + 1)
+    np.testing.assert_allclose(plotted(browser), after, rtol=1e-5, atol=1e-7)
+    steps = np.diff(browser.run("return seen")) * np.sign(after[row, 0] - before[row, 0])
+    assert (steps >= -1e-7).all()
+    assert (steps > 1e-7).sum() >= 2  # it went through places in between, in one direction
+    shown = wine.fits[wine.chosen + 1]
+    assert f"σ = {shown.bandwidth:.4g}, rank {len(shown.eigenvalues)}" in browser.find("#bandwidth-text").text
+    assert browser.find("#bandwidth").get_attribute("aria-valuetext") == browser.find("#bandwidth-text").text
+    verdicts = [part.is_displayed() for part in browser.find_all(".verdict")]
+    assert verdicts == [k == wine.chosen + 1 for k in range(len(wine.fits))]
+    marked = browser.find_all("#path tr[aria-current]")
+    assert [row.text.split()[0] for row in marked] == [f"{shown.bandwidth:.4g}"]
+    assert browser.errors() == []
+
+
+def test_hover_shows_row_and_label(open_report, wine):
+    browser = open_report(wine)
+    Z = wine.frames[wine.chosen]
+    row = int(np.linalg.norm(Z, axis=1).argmax())  # far from all others
+    browser.point_at(pixels(browser, Z[row : row + 1])[0])
+    text = browser.until("return scatter.querySelector('.hoverlayer')?.textContent")
+    assert text == f"Row {row}{NAMES[WINE_CLASS[row]]}"
+
+
+def test_lasso_exports_the_rows_within(open_report, wine):
+    browser = open_report(wine)
+    Z = wine.frames[wine.chosen]
+    angles = np.linspace(0, 2 * np.pi, 17)
+    lasso = Z[WINE_CLASS == 2].mean(axis=0) + 0.2 * np.column_stack([np.cos(angles), np.sin(angles)])
+    inside = np.flatnonzero(Polygon(lasso).contains_points(Z))
+    assert set(WINE_CLASS[inside]) == {1, 2}
+    browser.find("[data-mode=lasso]").click()
+    browser.drag(pixels(browser, lasso))
+    browser.until("return view.selected && view.own === 0")
+    assert browser.find("#selected").text.startswith(f"{len(inside)} rows selected: {inside[0]}, {inside[1]}, ")
+    browser.find("#download").click()
+    header, *rows = browser.downloaded("rows.csv").split()
+    assert header == "row"
+    assert sorted(map(int, rows)) == inside.tolist()
+    bright = browser.run("return scatter.data.map((t, k) => t.selectedpoints.map((j) => groups[k].members[j])).flat()")
+    assert sorted(bright) == inside.tolist()
+    browser.find("#clear").click()
+    browser.until("return view.own === 0")
+    assert browser.run("return scatter.data[0].selectedpoints ?? null") is None
+    assert not browser.find("#download").is_enabled()
+    assert browser.errors() == []
+
+
+def test_zoom_stays_while_points_move_and_can_be_reset(open_report, wine):
+    browser = open_report(wine)
+    limits = "return scatter._fullLayout.xaxis.range"
+    whole = browser.run(limits)
+    browser.drag(pixels(browser, [[-0.3, -0.2], [0.0, 0.1], [0.3, 0.2]]))
+    browser.until("return view.moved")
+    near = browser.run(limits)
+    assert whole[0] < near[0] <= -0.29
+    assert 0.29 <= near[1] < whole[1]
+    browser.run("go(0)")
+    wait_for_frame(browser, 0)
+    np.testing.assert_allclose(browser.run(limits), near)
+    browser.run("go(report.chosen)")
+    wait_for_frame(browser, wine.chosen)
+    browser.find("#reset").click()
+    browser.until("return view.own === 0 && !view.moved")
+    np.testing.assert_allclose(browser.run(limits), whole, rtol=1e-6)
+
+
+def test_everything_can_be_reached_by_keyboard(open_report, wine):
+    browser = open_report(wine)
+    reached, outlines = [], []
+    for _ in range(60):
+        browser.press(chromium.TAB)
+        found = browser.run(
+            "const e = document.activeElement, s = getComputedStyle(e);"
+            "return [e.id || e.dataset.mode || e.dataset.row || e.textContent,"
+            "e.labels?.[0]?.textContent || e.ariaLabel || e.textContent, s.outlineStyle !== 'none' && s.outlineWidth]"
+        )
+        reached.append(found[0])
+        assert found[1].strip(), f"{found[0]} has no name"
+        outlines.append(found[2])
+        if found[0] == str(int(np.argsort(wine.scores)[0])):
+            break
+    for name in ("axis-x", "axis-y", "zoom", "pan", "lasso", "zoom-in", "reset", "Barolo", "play", "bandwidth", "query"):
+        assert name in reached
+    assert set(outlines) == {"3px"}
+    browser.press(chromium.ENTER)  # the button of the most outlying row
+    browser.until("return view.selected?.size === 1")
+    assert browser.find("#selected").text == f"1 row selected: {reached[-1]}"
+
+
+def test_rows_are_selected_by_typing(open_report, wine):
+    browser = open_report(wine)
+    browser.find("#query").send_keys("5, 7-9, barb", chromium.ENTER)
+    browser.until("return view.selected && view.own === 0")
+    expected = [5, 7, 8, 9, *np.flatnonzero(WINE_CLASS == 2)]
+    assert browser.run("return [...view.selected]") == expected
+    browser.find("#query").clear()
+    browser.find("#query").send_keys("nothing like that", chromium.ENTER)
+    browser.until("return !view.selected && view.own === 0")
+    assert browser.find("#selected").text == "No row matches “nothing like that”."
+
+
+def test_legend_hides_a_class_and_play_runs_to_the_end(open_report, wine):
+    browser = open_report(wine)
+    browser.find("#legend button").click()
+    browser.until("return scatter.data[0].visible === false")
+    assert browser.run("return scatter.data.map((t) => t.visible ?? true)") == [False, True, True]
+    browser.run("go(report.fits.length - 2)")
+    browser.find("#play").click()
+    assert browser.find("#play").text == "Pause"
+    wait_for_frame(browser, len(wine.fits) - 1)
+    browser.until("return play.textContent === 'Play'")
+
+
+def test_axes_can_be_chosen(open_report):
+    report = collect(fit(RANK_4, bandwidth=2.0), y=RANK_4[:, 0], bandwidths=None)
+    browser = open_report(report)
+    assert not browser.find("#bandwidth").is_displayed()
+    offered = [option.text for option in browser.find_all("#axis-x option")]
+    assert offered[2:] == ["Component 3", "Component 4", "Log density"]
+    for axis, choice in (("x", "Component 4"), ("y", "Log density")):
+        browser.find(f"#axis-{axis}").send_keys(choice)
+    browser.until("return view.own === 0 && view.axes[1] === 4")
+    np.testing.assert_allclose(plotted(browser), np.column_stack([report.frames[0, :, 3], report.scores]), rtol=1e-5)
+    assert browser.errors() == []
+
+
+def test_one_component_is_shown_against_density(open_report):
+    X = np.r_[np.random.default_rng(0).standard_normal((60, 2)), np.random.default_rng(1).standard_normal((60, 2)) + 9]
+    report = collect(fit(X, bandwidth=6.0), bandwidths=[5.0])
+    assert report.frames.shape[2] == 1
+    browser = open_report(report)
+    np.testing.assert_allclose(plotted(browser), np.column_stack([report.frames[1], report.scores]), rtol=1e-5)
+    assert browser.errors() == []
+
+
+def test_a_flat_component_gives_way_to_the_density(open_report, wine):
+    report = dataclasses.replace(wine, spectra=np.tile([0.9995, 0.0005], (len(wine.fits), 1)))
+    browser = open_report(report)
+    Z = report.frames[report.chosen]
+    np.testing.assert_allclose(plotted(browser), np.column_stack([Z[:, 0], report.scores]), rtol=1e-5)
+    assert browser.run("return document.getElementById('axis-y').selectedOptions[0].text") == "Log density"
+    browser.find("#axis-y").send_keys("Component 2")
+    browser.until("return view.own === 0 && view.axes[1] === 1")
+    np.testing.assert_allclose(plotted(browser), Z, rtol=1e-5, atol=1e-9)
+    assert browser.errors() == []
+
+
+def test_colours_are_explained(open_report, wine):
+    """A colour bar has a title; rows without a label, and classes that share a colour, are grey and say what they are."""
+    values = dataclasses.replace(
+        wine, target=Values(np.where(np.arange(178) == 3, np.nan, WINE[:, 0])), target_name="<b>acid"
+    )
+    browser = open_report(values)
+    assert browser.run("return scatter.querySelector('.cbtitle').textContent") == "<b>acid"
+    assert browser.run("return labelOf(3)") == ""
+    assert browser.errors() == []
+    names = [f"c{i % 40}" if i % 10 else "" for i in range(178)]
+    browser = open_report(collect(fit(WINE), y=names, bandwidths=None))
+    chips = [
+        (button.text, button.find_element("css selector", "path").get_attribute("style"))
+        for button in browser.find_all("#legend button")
+    ]
+    assert [text for text, _ in chips[-2:]] == ["17 other classes", "no label"]
+    assert all("--grey" in style for _, style in chips[-2:])
+    assert all(text for text, _ in chips)
+    assert browser.errors() == []
+
+
+def test_bandwidths_that_are_left_out_are_told(open_report, wine):
+    browser = open_report(wine)
+    assert not browser.find("#slider-note").is_displayed()
+    note = "σ = 0.1, 0.2 left out: stopped by hand."
+    browser = open_report(dataclasses.replace(wine, note=note))
+    assert browser.find("#slider-note").text == note
+
+
+def test_hostile_text_is_shown_as_it_is(open_report, hostile):
+    browser = open_report(hostile)
+    assert browser.run("return window.hurt") is None
+    assert browser.find_all("img") == []
+    assert browser.driver.title == HOSTILE
+    assert browser.find("#legend button").text == HOSTILE + "a"
+    Z = hostile.frames[hostile.chosen]
+    row = int(np.linalg.norm(Z, axis=1).argmax())
+    browser.point_at(pixels(browser, Z[row : row + 1])[0])
+    text = browser.until("return scatter.querySelector('.hoverlayer')?.textContent")
+    assert text.startswith(f"Row {row}{HOSTILE}")
+    assert text.endswith(HOSTILE + "abc"[WINE_CLASS[row]])
+    assert browser.run("return window.hurt") is None
+    assert browser.errors() == []
+
+
+def test_ten_thousand_points(open_report, wine):
+    n, rng = 10_000, np.random.default_rng(0)
+    frames = np.repeat(wine.frames, 60, axis=1)[:, :n] + 0.02 * rng.standard_normal((len(wine.fits), n, 2))
+    large = dataclasses.replace(
+        wine, rows=np.arange(n), frames=frames, scores=rng.standard_normal(n), target=Classes(("a", "b"), np.arange(n) % 2)
+    )
+    browser = open_report(large)
+    assert browser.run("return scatter.data[0].type") == "scattergl"
+    browser.run("go(0)")
+    wait_for_frame(browser, 0)
+    np.testing.assert_allclose(plotted(browser), frames[0], rtol=1e-5, atol=1e-7)
+    row = int(np.linalg.norm(frames[0], axis=1).argmax())
+    browser.point_at(pixels(browser, frames[0][row : row + 1])[0])
+    text = browser.until("return scatter.querySelector('.hoverlayer')?.textContent")
+    assert text == f"Row {row}{'ab'[row % 2]}"
+    assert browser.errors() == []
+
+
+@pytest.mark.parametrize(("name", "width", "height"), [("wide", 1280, 1250), ("phone", 390, 844)])
+def test_looks_right_at_both_widths(open_report, wine, pictures, name, width, height):
+    browser = open_report(wine, width=width, height=height, touch=name == "phone")
+    assert overflow(browser) == []
+    # With a finger, dragging scrolls the page until a tool is chosen.
+    assert browser.run("return scatter.layout.dragmode") == (False if name == "phone" else "zoom")
+    browser.screenshot(pictures / f"report_{name}.png")
+    light = np.asarray(Image.open(pictures / f"report_{name}.png").convert("L"))
+    assert light.shape == (height, width)
+    browser.prefer("dark")
+    browser.until("return scatter.layout.font.color === css('ink') && view.own === 0")
+    browser.screenshot(pictures / f"report_{name}_dark.png")
+    dark = np.asarray(Image.open(pictures / f"report_{name}_dark.png").convert("L"))
+    assert np.median(light) > 200
+    assert np.median(dark) < 60
+    assert browser.errors() == []
+
+
+def test_long_names_fit_a_phone(open_report, hostile):
+    browser = open_report(hostile, width=390, height=844, touch=True)
+    assert overflow(browser) == []
+    assert browser.run("return document.documentElement.scrollWidth") == 390
