@@ -54,9 +54,9 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         are zero.
     kernel : {"gaussian", "laplacian", "matern", "neighbors", "precomputed"}, Kernel, Neighbors or callable
         ``"neighbors"``: every point has its own scale, the distance to its ``n_neighbors``-th nearest point, and sees only
-        its surroundings; see :mod:`elliptope.kernels.neighbors`. Use it for large data or
-        clusters. ``fit`` also takes a sparse graph of distances, such as ``KNeighborsTransformer`` makes, and ``transform`` then rows of the same kind, in which
-        a distance of zero marks a training point.
+        its surroundings; see :mod:`elliptope.kernels.neighbors`. Use it for large data or clusters. ``fit`` also takes a
+        sparse graph of distances, such as ``KNeighborsTransformer`` makes, and ``transform`` then rows of the same kind, in
+        which a distance of zero marks a training point.
         ``"precomputed"``: ``fit`` takes the kernel matrix, ``transform`` the cross-kernel block. A callable
         ``k(X, Y) -> (n, m)`` must be symmetric, non-negative and psd. A :class:`~elliptope.kernels.Kernel` carries its own
         bandwidth.
