@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from common import CLUSTER, CLUSTERS, MOONS, RANK_4, WINE, WINE_CLASS, Naive, fit, gram, row_error, weights
+from elliptope._utils import blocks
 from elliptope.estimators import extension
 from elliptope.estimators.extension import Extension
 from elliptope.kernels import CallableKernel, Matern
@@ -125,8 +126,7 @@ class TestExtension:
         est = fit(CLUSTERS, bandwidth=1.2)
         Y = CLUSTERS + 0.5
         reference = est.transform(Y), est.score_samples(Y), est.learned_kernel(Y[:5], Y)
-        monkeypatch.setattr(Extension.blocks, "__defaults__", (entries,))
-        monkeypatch.setattr(Extension.normalized, "__defaults__", (entries,))
+        monkeypatch.setattr(blocks, "BLOCK_ENTRIES", entries)
         assert row_error(est.transform(Y), reference[0]) < 1e-12
         np.testing.assert_allclose(est.score_samples(Y), reference[1], rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(est.learned_kernel(Y[:5], Y), reference[2], rtol=1e-11, atol=1e-14)
@@ -166,12 +166,14 @@ class TestExtension:
         np.testing.assert_array_equal(one.transform(Y), more.transform(Y))
         np.testing.assert_array_equal(one.score_samples(Y), more.score_samples(Y))
 
-    def test_memory_is_bounded_by_blocks(self):
+    def test_memory_is_bounded_by_blocks(self, monkeypatch):
         X = np.random.default_rng(0).standard_normal((300, 2))
         Y = np.random.default_rng(1).standard_normal((20_000, 2))
         est = fit(X, bandwidth=1.0)
         tracemalloc.start()
-        est._extension.normalized(Y, est._diagonal, block_entries=2**16)
+        with monkeypatch.context() as patch:
+            patch.setattr(blocks, "BLOCK_ENTRIES", 2**16)
+            est.transform(Y)
         small = tracemalloc.get_traced_memory()[1]
         tracemalloc.reset_peak()
         est.transform(np.tile(Y, (4, 1)))
@@ -225,7 +227,7 @@ class TestFarAway:
 
     @pytest.mark.parametrize("entries", [1, 2**22], ids=["row by row", "one block"])
     def test_rows_are_named_and_everything_stays_finite(self, entries, monkeypatch):
-        monkeypatch.setattr(Extension.normalized, "__defaults__", (entries,))
+        monkeypatch.setattr(blocks, "BLOCK_ENTRIES", entries)
         est = fit(MOONS, bandwidth=0.5)
         Y = MOONS[:5].copy()
         Y[[1, 3]] += 1e3

@@ -22,14 +22,13 @@ import numpy as np
 from scipy.special import logsumexp
 
 from .._utils.arrays import Array
+from .._utils.blocks import blocks, rows_per_block
 from .._utils.checks import name_rows
 from .._utils.threads import in_order
 from ..kernels.base import Kernel
 from ..kernels.given import Precomputed
 from ..kernels.neighbors import GraphKernel, NeighborKernel, SparseKernel
 
-# Kernel values, or entries of rows, held at a time (32 MB).
-BLOCK_ENTRIES = 2**22
 # Of those, what is looked at at a time: a tile that stays in a core's cache, with so many training points.
 _CACHED_ENTRIES = 2**18
 _TILE_COLUMNS = 1024
@@ -37,17 +36,6 @@ _TILE_COLUMNS = 1024
 _SPARSE_COLUMNS = 64
 # Radii are capped so that their squares, the values b(x, x) of the learned kernel, stay finite.
 _MAX_LOG_RADIUS = 0.5 * math.log(np.finfo(float).max) - 1
-
-
-def rows_per_block(*lengths: int, block_entries: int = BLOCK_ENTRIES) -> int:
-    """Rows of that length, the largest one, of which no more than ``block_entries`` entries are held at a time."""
-    return max(1, block_entries // max(lengths))
-
-
-def row_blocks(rows: int, step: int) -> Iterator[slice]:
-    """Slices of ``rows``, ``step`` at a time."""
-    for start in range(0, rows, step):
-        yield slice(start, min(start + step, rows))
 
 
 @dataclass(frozen=True)
@@ -84,23 +72,21 @@ class Extension:
         """The training points, (n, p), whoever keeps them; (n, 0) where nobody does."""
         return self.kernel.X if isinstance(self.kernel, NeighborKernel) else self.X
 
-    def rows_together(self, p: int, block_entries: int = BLOCK_ENTRIES) -> int:
+    def rows_together(self, p: int) -> int:
         """Rows with p columns that are looked at at a time."""
         if not isinstance(self.kernel, SparseKernel):
-            return rows_per_block(self._columns_together, p, block_entries=min(block_entries, _CACHED_ENTRIES))
+            return rows_per_block(self._columns_together, p, most=_CACHED_ENTRIES)
         # The rows of a graph are sparse themselves.
         p = min(p, _SPARSE_COLUMNS) if isinstance(self.kernel, GraphKernel) else p
-        return rows_per_block(min(_SPARSE_COLUMNS, len(self.w)), p, block_entries=block_entries)
+        return rows_per_block(min(_SPARSE_COLUMNS, len(self.w)), p)
 
     @property
     def _columns_together(self) -> int:
         """Training points that a dense kernel is compared with at a time; rows of a kernel matrix are taken as they are."""
         return len(self.w) if isinstance(self.kernel, Precomputed) else min(_TILE_COLUMNS, len(self.w))
 
-    def blocks(
-        self, X: Array, block_entries: int = BLOCK_ENTRIES, *, first: int = 0, n_jobs: int = 1
-    ) -> Iterator[tuple[slice, Attention]]:
-        """Blocks of rows of ``X`` with what they see; no more than ``block_entries`` kernel values at a time and thread.
+    def blocks(self, X: Array, *, first: int = 0, n_jobs: int = 1) -> Iterator[tuple[slice, Attention]]:
+        """Blocks of rows of ``X`` with what they see; kernel values are held a block at a time and thread.
 
         Messages count rows from ``first``, the number that row 0 has in what the user gave.
         """
@@ -124,8 +110,8 @@ class Extension:
             return part, Attention(rows, mean, top + np.log(total), nearest)
 
         # The search of a sparse kernel has threads of its own.
-        step = self.rows_together(X.shape[1], block_entries)
-        yield from in_order(attend, row_blocks(X.shape[0], step), 1 if sparse_kernel else n_jobs)
+        step = self.rows_together(X.shape[1])
+        yield from in_order(attend, blocks(0, X.shape[0], step), 1 if sparse_kernel else n_jobs)
 
     def _look(self, X: Array, values: Array, log_w: Array, log_self: Array) -> tuple[Array, Array, Array, Array]:
         """Sums of values with weights relative to the largest of a row, of those weights, its log, and the nearest point.
@@ -137,7 +123,7 @@ class Extension:
         closest, nearest = np.full(b, -np.inf), np.zeros(b, dtype=np.intp)
         # By Cauchy and Schwarz no training point is more similar to x_i, in this measure, than x_i itself.
         relative = log_self if np.ptp(log_self) else None
-        for part in row_blocks(len(self.w), self._columns_together):
+        for part in blocks(0, len(self.w), self._columns_together):
             P = self.kernel.log_block(X, self.X[part])
             similarity = P if relative is None else P - relative[part]
             found = similarity.argmax(axis=1)
@@ -189,9 +175,7 @@ class Extension:
             out[part] = attention.mean * np.exp(0.5 * attention.log_mass)[:, None]
         return out
 
-    def normalized(
-        self, X: Array, diagonal: Diagonal, block_entries: int = BLOCK_ENTRIES, *, first: int = 0, n_jobs: int = 1
-    ) -> Array:
+    def normalized(self, X: Array, diagonal: Diagonal, *, first: int = 0, n_jobs: int = 1) -> Array:
         r"""The paper's extension: the Nyström direction with length :math:`\sqrt{d(x)}`, shape (len(X), r).
 
         The norm runs over all columns of F. Where √d(x) is too large for its square to be finite, the radius is capped
@@ -199,7 +183,7 @@ class Extension:
         """
         out = np.empty((X.shape[0], self.F.shape[1]))
         capped: list[Array] = []
-        for part, attention in self.blocks(X, block_entries, first=first, n_jobs=n_jobs):
+        for part, attention in self.blocks(X, first=first, n_jobs=n_jobs):
             log_radius = diagonal.log_radius(attention)
             far = log_radius > _MAX_LOG_RADIUS
             if far.any():
@@ -230,13 +214,13 @@ class LinearExtension:
 
     def __call__(self, X: Array) -> Array:
         out = np.empty((len(X), self.alpha.shape[1]))
-        for part in row_blocks(len(X), rows_per_block(*self.X.shape)):
+        for part in blocks(0, len(X), rows_per_block(*self.X.shape)):
             out[part] = self.kernel.block(X[part], self.X) @ self.alpha
         return out
 
     def log_mass(self, X: Array) -> Array:
         """log Σ_i w_i k(x, x_i), shape (len(X),)."""
         out = np.empty(len(X))
-        for part in row_blocks(len(X), rows_per_block(*self.X.shape)):
+        for part in blocks(0, len(X), rows_per_block(*self.X.shape)):
             out[part] = logsumexp(self.kernel.log_block(X[part], self.X), b=self.w, axis=1)
         return out

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._utils.arrays import Array
+from .._utils.blocks import blocks
 from .base import Kernel
 
 # Entries of a block of points when a kernel's diagonal has to be read off blocks.
@@ -34,8 +35,7 @@ class CallableKernel(Kernel):
         return _log_nonnegative(self.block(X, Y))
 
     def diagonal(self, X: Array) -> Array:
-        blocks = [X[i : i + _DIAGONAL_BLOCK] for i in range(0, len(X), _DIAGONAL_BLOCK)]
-        return np.concatenate([self.block(b, b).diagonal() for b in blocks])
+        return np.concatenate([self.block(X[b], X[b]).diagonal() for b in blocks(0, len(X), _DIAGONAL_BLOCK)])
 
     def sobolev_order(self, p: int) -> float:
         return math.nan
