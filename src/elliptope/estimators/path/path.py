@@ -25,7 +25,7 @@ from ..._utils.progress import ProgressBar
 from ...kernels.choice import BUILT_IN
 from ...sdp import Certificate, NullSpace
 from ...sdp.steps import normalize_rows
-from ..base import check_sample_weight
+from ..pose import check_sample_weight
 from ..sdp_embedding import SDPEmbedding
 from .checkpoint import Checkpoint, Entry, describe
 from .records import BandwidthPath, PathRecord, align, widen
