@@ -11,9 +11,7 @@ from .._utils.arrays import Array, row_norms
 from .._utils.threads import count_threads
 from ..kernels.matrix import check_kernel_matrix
 from ..operators import DenseOperator, KernelOperator, Operator, SparseOperator
-from ..sdp import Certificate
-from ..sdp.certificates.certify import certify
-from ..sdp.problem import Problem
+from ..sdp import Certificate, certify
 from .pose_rkhs import factorized_kernel, regularized_cost
 from .rkhs_embedding import RKHSEmbedding
 from .sdp_embedding import SDPEmbedding
@@ -60,9 +58,7 @@ def recertify(est: SDPEmbedding | RKHSEmbedding, K: Array | None = None) -> Cert
         raise TypeError(f"`est` must be an SDPEmbedding or an RKHSEmbedding, got {type(est).__name__}.")
     check_is_fitted(est)
     J, Xi, d = _sdp_program(est, K) if isinstance(est, SDPEmbedding) else _rkhs_program(est, K)
-    problem = Problem(J)
-    iterate = problem.evaluate(_feasible_factor(Xi, d))
-    return certify(problem, iterate, np.random.default_rng(0), est.tol)[0]
+    return certify(J, _feasible_factor(Xi, d), tol=est.tol, rng=0)
 
 
 def _sdp_program(est: SDPEmbedding, K: Array | None) -> tuple[Operator, Array, Array]:
