@@ -27,6 +27,7 @@ import elliptope
 from common import MOONS, RANK_4, Naive, weights
 from elliptope import DiffusionMap, ModelFileError, RKHSEmbedding, SDPEmbedding, kernels
 from elliptope.estimators import diagonals
+from elliptope.estimators.extension import Extension
 from elliptope.kernels import Matern, search
 from elliptope.kernels.neighbors import GraphKernel, Neighbors
 from elliptope.persistence import SCHEMA, container, models, read_header, save
@@ -372,12 +373,13 @@ class TestFormat:
     def test_every_fitted_attribute_is_stored(self):
         for name in CASES:
             est = fitted(name)
-            stored = set(models.MODELS[type(est)]) | {"feature_names_in_", "_sklearn_output_config"}
+            stored = set(models.TABLES[type(est)].attributes) | {"feature_names_in_", "_sklearn_output_config"}
             assert set(vars(est)) - set(est.get_params()) <= stored, name
 
     def test_every_class_has_a_codec_or_is_known_to_have_none(self):
         """Who adds a kernel or a rule for the diagonal decides here whether models with it can be stored."""
-        stored = set(models._KERNEL.classes) | set(models._DIAGONAL.classes)
+        attributes = models.TABLES[SDPEmbedding].attributes
+        stored = set(attributes["_diagonal"].classes) | set(attributes["_extension"].classes[Extension]["kernel"].classes)
         functions = {kernels.CallableKernel, diagonals.CallableDiagonal}
         rules = {c for c in vars(diagonals).values() if dataclasses.is_dataclass(c) and c.__module__ == diagonals.__name__}
         assert stored | functions == rules | set(concrete(kernels.Kernel))
@@ -400,7 +402,7 @@ class TestFormat:
                     for part in fields.values():
                         yield from codecs(part)
 
-        found = [pair for fields in models.MODELS.values() for kind in fields.values() for pair in codecs(kind)]
+        found = [pair for table in models.TABLES.values() for kind in table.attributes.values() for pair in codecs(kind)]
         assert len(found) > 10
         for cls, fields in found:
             assert list(fields) == [f.name for f in dataclasses.fields(cls)]

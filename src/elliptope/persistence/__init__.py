@@ -12,7 +12,7 @@ import scipy
 import sklearn
 
 from .._utils.files import atomic_write
-from ..estimators.base import Embedding
+from .._version import __version__
 from .container import Archive, ModelFileError, open_archive, shown, write
 from .fields import SCHEMA, Reading, take
 from .models import pack, unpack
@@ -24,7 +24,7 @@ _KEYS = ("format", "schema", "versions", "class", "parameters", "set_output", "f
 
 
 def save(
-    est: Embedding, path: str | os.PathLike, *, overwrite: bool = False, metadata: dict[str, Any] | None = None
+    est: Any, path: str | os.PathLike, *, overwrite: bool = False, metadata: dict[str, Any] | None = None
 ) -> None:
     """Write a fitted estimator to a file, for :func:`load`.
 
@@ -101,8 +101,6 @@ def _checked_metadata(metadata: Any) -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str]:
-    from .. import __version__  # not before the package is complete
-
     return {
         "elliptope": __version__,
         "python": platform.python_version(),

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._utils.arrays import Array
 from .._utils.checks import check_integer
+from .._version import __version__
 from ..estimators.certified import CertifiedEmbedding
 from ..estimators.path.checkpoint import describe
 from ..estimators.path.records import PathRecord
@@ -226,8 +227,6 @@ def _symbol(estimator: CertifiedEmbedding) -> str | None:
 
 
 def _versions() -> dict[str, str]:
-    from .. import __version__  # not yet there when this module is imported
-
     found = {"elliptope": __version__, "Python": platform.python_version()}
     for library in _LIBRARIES:
         try:

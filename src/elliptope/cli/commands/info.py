@@ -13,8 +13,8 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from ... import __version__
 from ..._utils.threads import usable_cores
+from ..._version import __version__
 from ...persistence import read_header
 from ..console import Console
 from ..errors import ExitCode
