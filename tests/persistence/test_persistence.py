@@ -32,11 +32,10 @@ from elliptope.kernels import Matern, search
 from elliptope.kernels.neighbors import GraphKernel, Neighbors
 from elliptope.persistence import SCHEMA, container, models, read_header, save
 from elliptope.persistence.fields import Optional
-from elliptope.persistence.objects import OneOf, Shared, Since
+from elliptope.persistence.objects import OneOf, Shared
 from model_files import fit_approximately, header_of, small_model
 from neighborhoods import Forgetful
 
-REFERENCE = Path(__file__).parent / "reference"
 DOUBLE = np.vstack([RANK_4, RANK_4[:5]])
 CORRELATED = rbf_kernel(RANK_4, gamma=0.1)
 SCALED = CORRELATED * np.linspace(1, 2, 40)[:, None] * np.linspace(1, 2, 40)
@@ -287,35 +286,6 @@ class TestRoundTrip:
         assert elliptope.load(path)._diagonal.kernel == kernels.Gaussian(3.0)
 
 
-class TestSchemas:
-    def test_a_file_of_schema_1_is_still_read(self):
-        """The formula written out, for what other tools find in the file."""
-        path = REFERENCE / "schema_1.elliptope"
-        est, arrays = elliptope.load(path), np.load(path)
-        Y = np.array([[0.1, -0.2], [3.0, 1.0]])
-        k = SklearnMatern(length_scale=est.length_scale_, nu=1.5)(Y, arrays["extension.X"])
-        np.testing.assert_allclose(est.transform(Y), k @ arrays["extension.alpha"], rtol=1e-12)
-        assert read_header(path)["schema"] == 1
-        assert (est.certificate_.error_below, est.certificate_.error_above) == (0, 0)
-
-    def test_a_kernel_in_a_diagonal_of_schema_1(self):
-        path = REFERENCE / "schema_1_sdp.elliptope"
-        est, arrays = elliptope.load(path), np.load(path)
-        X, w, F = (arrays[f"extension.{name}"] for name in ("X", "w", "F"))
-        assert read_header(path)["schema"] == 1
-        naive = Naive(X, 1.5, w)
-        Y = np.array([[0.1, -0.2], [1.0, 1.0]])
-        np.testing.assert_allclose(est.transform(Y), naive.extend(Y, F), rtol=1e-12)
-        assert est.certificate_.exact_interval == (est.certificate_.objective, est.certificate_.upper_bound)
-
-    @pytest.mark.parametrize("name", ["schema_1", "schema_1_sdp"])
-    def test_it_is_written_as_the_schema_of_today(self, name, path):
-        est = elliptope.load(REFERENCE / f"{name}.elliptope")
-        est.save(path)
-        assert read_header(path)["schema"] == SCHEMA
-        assert_same_bits(est, elliptope.load(path))
-
-
 class TestFormat:
     def test_equal_models_make_equal_files(self, tmp_path):
         first, second = tmp_path / "a", tmp_path / "b"
@@ -328,13 +298,25 @@ class TestFormat:
         with zipfile.ZipFile(first) as archive:  # nothing of the clock or of the system
             assert {(entry.date_time, entry.create_system) for entry in archive.infolist()} == {((1980, 1, 1, 0, 0, 0), 3)}
 
-    @pytest.mark.parametrize("name", ["weighted", "rkhs", "diffusion"])
-    def test_numpy_opens_the_arrays(self, name, path):
-        est = fitted(name)
-        est.save(path)
+    def test_numpy_opens_the_arrays(self, path):
+        for name in ("weighted", "rkhs", "diffusion"):
+            est = fitted(name)
+            est.save(path, overwrite=True)
+            with np.load(path, allow_pickle=False) as arrays:
+                np.testing.assert_array_equal(arrays["embedding"], est.embedding_)
+                np.testing.assert_array_equal(arrays["extension.X"], est._extension.X)
+
+    def test_new_points_are_embedded_by_the_formula_from_the_arrays_alone(self, path):
+        sdp, rkhs = fitted("weighted"), fitted("rkhs")
+        Y = new_rows(sdp)
+        sdp.save(path)
         with np.load(path, allow_pickle=False) as arrays:
-            np.testing.assert_array_equal(arrays["embedding"], est.embedding_)
-            np.testing.assert_array_equal(arrays["extension.X"], est._extension.X)
+            X, w, F = (arrays[f"extension.{name}"] for name in ("X", "w", "F"))
+        np.testing.assert_allclose(elliptope.load(path).transform(Y), Naive(X, 2.0, w).extend(Y, F), rtol=1e-12)
+        rkhs.save(path, overwrite=True)
+        with np.load(path, allow_pickle=False) as arrays:
+            k = SklearnMatern(length_scale=rkhs.length_scale_, nu=1.5)(Y, arrays["extension.X"])
+            np.testing.assert_allclose(elliptope.load(path).transform(Y), k @ arrays["extension.alpha"], rtol=1e-12)
 
     def test_large_files(self, path, monkeypatch):
         """From 2 GB on, zip archives have longer directories."""
@@ -395,7 +377,7 @@ class TestFormat:
 
     def test_codecs_name_all_fields(self):
         def codecs(kind):
-            kind = kind.kind if isinstance(kind, Optional | Shared | Since) else kind
+            kind = kind.kind if isinstance(kind, Optional | Shared) else kind
             if isinstance(kind, OneOf):
                 yield from kind.classes.items()
                 for fields in kind.classes.values():

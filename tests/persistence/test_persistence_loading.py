@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 import elliptope
-from elliptope import ModelFileError, SDPEmbedding
+from elliptope import ModelFileError
 from elliptope.kernels import Gaussian
 from elliptope.persistence import container, read_header
 from model_files import (
@@ -111,26 +111,17 @@ class TestHeader:
         del header["versions"]
         assert "schema 3" in refused(scratch, with_header(model(), header))
 
-    def test_what_earlier_schemas_lack(self, scratch):
-        """Is at its default where the file is that old, and missed where it is not."""
-        data = model()
-        for name in ("error_below", "error_above"):
-            data = edited(data, "fitted", "certificate", name, delete=True)
-        data = edited(data, "parameters", "tol", delete=True)
-        assert "lacks" in refused(scratch, data)
-        est = load(scratch, edited(data, "schema", value=1))
-        assert est.tol == SDPEmbedding().tol
-        assert est.certificate_.error_above == 0
-        # What an old file cannot have had is as unknown there as anything else.
-        old = edited(model(), "schema", value=1)
-        assert "has ['error_above', 'error_below'] too many" in refused(scratch, old)
-        assert "`parameters` lacks [] and has ['new'] too many" in refused(
-            scratch, edited(edited(data, "schema", value=1), "parameters", "new", value=1)
-        )
-        for parameters in ([], None, "tol"):
-            assert "`parameters` must be an object" in refused(
-                scratch, edited(edited(data, "schema", value=1), "parameters", value=parameters)
-            )
+    def test_parameters_that_are_missing_unknown_or_no_object(self, scratch):
+        without = edited(model(), "parameters", "tol", delete=True)
+        assert "`parameters` lacks ['tol'] and has [] too many" in refused(scratch, without)
+        more = edited(model(), "parameters", "new", value=1)
+        assert "`parameters` lacks [] and has ['new'] too many" in refused(scratch, more)
+        for value in ([], None, "tol"):
+            assert "`parameters` must be an object" in refused(scratch, edited(model(), "parameters", value=value))
+
+    def test_a_certificate_without_one_of_its_numbers(self, scratch):
+        data = edited(model(), "fitted", "certificate", "error_above", delete=True)
+        assert "`certificate` lacks ['error_above'] and has [] too many" in refused(scratch, data)
 
     def test_kernels_by_their_place(self, scratch):
         place = ("fitted", "diagonal", "kernel")

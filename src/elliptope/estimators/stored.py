@@ -15,7 +15,7 @@ from ..persistence.arrays import Floats, Graph, Indices
 from ..persistence.container import ModelFileError
 from ..persistence.fields import Choice, Field, Flag, Integer, Number, Optional
 from ..persistence.models import Table, register
-from ..persistence.objects import OneOf, Shared, Since
+from ..persistence.objects import OneOf, Shared
 from ..persistence.parameters import ParameterKinds
 from ..sdp import Certificate, NullSpace
 from .diagonals import ConstantDiagonal, KernelDiagonal, NearestDiagonal
@@ -103,8 +103,8 @@ _CERTIFICATE = OneOf(
             "gain": Number(),
             "weights": Choice(("slack", "multiplicative", "additive", "own")),
             "null_space": Optional(_NULL_SPACE),
-            "error_below": Since(2, Number(), 0.0),
-            "error_above": Since(2, Number(), 0.0),
+            "error_below": Number(),
+            "error_above": Number(),
         }
     }
 )

@@ -14,11 +14,13 @@ import sklearn
 from .._utils.files import atomic_write
 from .._version import __version__
 from .container import Archive, ModelFileError, open_archive, shown, write
-from .fields import SCHEMA, Reading, take
+from .fields import Reading, take
 from .models import pack, unpack
 
 __all__ = ["SCHEMA", "ModelFileError", "load", "read_header", "save"]
 
+# Goes up with every change of what a file holds, from the first release on.
+SCHEMA = 2
 _FORMAT = "elliptope model"
 _KEYS = ("format", "schema", "versions", "class", "parameters", "set_output", "feature_names_in", "fitted", "metadata")
 
@@ -60,7 +62,7 @@ def load(path: str | os.PathLike) -> Any:
     """
     with open_archive(path) as archive:
         header = _checked_header(archive)
-        est = unpack(header, Reading(archive, header["schema"]))
+        est = unpack(header, Reading(archive))
         archive.check_all_read()
         return est
 

@@ -17,8 +17,6 @@ import numpy as np
 from .._utils.arrays import Array
 from .container import Archive, ModelFileError, shown
 
-# Goes up with every change of what a file holds. This version reads all schemas up to this one.
-SCHEMA = 2
 # All numbers that JSON lacks.
 _NOT_FINITE = ("inf", "-inf", "nan")
 # Beyond this an integer is no count, and sooner or later no float either.
@@ -34,13 +32,13 @@ class Packing:
 
 
 class Reading:
-    """A model on its way out of an archive of some schema.
+    """A model on its way out of an archive.
 
     Sizes are symbols, such as n for the points: an array of shape (n, r) must agree with all others that have an n or an r.
     """
 
-    def __init__(self, archive: Archive, schema: int) -> None:
-        self.archive, self.schema = archive, schema
+    def __init__(self, archive: Archive) -> None:
+        self.archive = archive
         self.sizes: dict[str, int] = {}
         self.objects: dict[str, Any] = {}
 
@@ -66,10 +64,6 @@ def take(stored: Any, names: tuple[str, ...], place: str) -> dict[str, Any]:
 
 class Field(ABC):
     """One kind of value."""
-
-    # The first schema whose files hold such a value, and what files of earlier ones stand for.
-    since: int = 1
-    default: Any = None
 
     @abstractmethod
     def pack(self, value: Any, place: str, packing: Packing) -> Any:

@@ -10,8 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._utils.arrays import Array
 from .container import ModelFileError, shown
-from .fields import Choice, Field, Names, Optional, Packing, Reading
-from .objects import unpack_fields
+from .fields import Choice, Field, Names, Optional, Packing, Reading, take
 from .parameters import ParameterKinds, pack_parameters, unpack_parameters
 
 
@@ -69,10 +68,10 @@ def unpack(header: dict[str, Any], reading: Reading) -> Any:
     cls = classes[name]
     table = TABLES[cls]
     est = cls(**unpack_parameters(cls, table.parameters, header["parameters"], reading))
-    fields = {place_of(attribute): kind for attribute, kind in table.attributes.items()}
-    fitted = unpack_fields(fields, header["fitted"], "fitted", reading, prefix="")
-    for attribute in table.attributes:
-        setattr(est, attribute, fitted[place_of(attribute)])
+    fitted = take(header["fitted"], tuple(map(place_of, table.attributes)), "fitted")
+    for attribute, kind in table.attributes.items():
+        place = place_of(attribute)
+        setattr(est, attribute, kind.unpack(fitted[place], place, reading))
     names = _NAMES.unpack(header["feature_names_in"], "feature_names_in", reading)
     if names is not None:
         est.feature_names_in_ = names

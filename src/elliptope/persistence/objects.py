@@ -1,4 +1,4 @@
-"""Objects of known classes, made from their fields alone; and what later schemas have added to them."""
+"""Objects of known classes, made from their fields alone."""
 
 from __future__ import annotations
 
@@ -7,34 +7,6 @@ from typing import Any
 
 from .container import ModelFileError, shown
 from .fields import Field, Packing, Reading, take
-
-
-class Since(Field):
-    """A value that files before the schema ``since`` do not have, and for which they mean the default."""
-
-    def __init__(self, since: int, kind: Field, default: Any) -> None:
-        self.since, self.kind, self.default = since, kind, default
-
-    def pack(self, value: Any, place: str, packing: Packing) -> Any:
-        return self.kind.pack(value, place, packing)
-
-    def unpack(self, stored: Any, place: str, reading: Reading) -> Any:
-        return self.kind.unpack(stored, place, reading)
-
-
-def unpack_fields(
-    fields: dict[str, Field], stored: Any, place: str, reading: Reading, prefix: str | None = None
-) -> dict[str, Any]:
-    """The values in a JSON object that has these fields and no others; the default of those that the file is too old for.
-
-    ``prefix`` is what the places of the values begin with, if it is not that of the object.
-    """
-    prefix = f"{place}." if prefix is None else prefix
-    take(stored, tuple(name for name, kind in fields.items() if kind.since <= reading.schema), place)
-    return {
-        name: kind.unpack(stored[name], f"{prefix}{name}", reading) if name in stored else kind.default
-        for name, kind in fields.items()
-    }
 
 
 class OneOf(Field):
@@ -56,8 +28,10 @@ class OneOf(Field):
         name = stored.get("class") if isinstance(stored, dict) else None
         if not isinstance(name, str) or name not in self._by_name:
             raise ModelFileError(f"`{place}` must be of class {' or '.join(self._by_name)}, got {shown(stored)}")
-        cls, rest = self._by_name[name], {key: stored[key] for key in stored if key != "class"}
-        values = unpack_fields(self.classes[cls], rest, place, reading)
+        cls = self._by_name[name]
+        fields = self.classes[cls]
+        take({key: stored[key] for key in stored if key != "class"}, tuple(fields), place)
+        values = {field: kind.unpack(stored[field], f"{place}.{field}", reading) for field, kind in fields.items()}
         try:
             made = cls(**values)
         except ValueError as error:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .arrays import Floats
 from .container import ModelFileError, shown
-from .fields import SCHEMA, Number, Packing, Reading, take
+from .fields import Number, Packing, Reading, take
 from .objects import OneOf
 
 
@@ -28,10 +28,8 @@ def pack_parameters(est: Any, kinds: ParameterKinds, packing: Packing) -> dict[s
 
 
 def unpack_parameters(cls: type, kinds: ParameterKinds, stored: Any, reading: Reading) -> dict[str, Any]:
-    """Parameters by name. A file of an earlier schema may lack some, which are then at the defaults of the constructor."""
+    """Parameters by name."""
     known = tuple(cls().get_params(deep=False))
-    if reading.schema < SCHEMA and isinstance(stored, dict):
-        known = tuple(name for name in known if name in stored)
     return {name: _unpack(name, value, kinds, reading) for name, value in take(stored, known, "parameters").items()}
 
 
