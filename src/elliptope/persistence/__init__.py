@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 from typing import Any
 
-import numpy as np
-import scipy
-import sklearn
-
 from .._utils.files import atomic_write
+from .._utils.versions import versions
 from .._version import __version__
 from .container import Archive, ModelFileError, open_archive, shown, write
 from .fields import Reading, take
@@ -45,7 +41,7 @@ def save(
     metadata = _checked_metadata({} if metadata is None else metadata)
     try:
         content, arrays = pack(est)
-        header = {"format": _FORMAT, "schema": SCHEMA, "versions": _versions(), **content, "metadata": metadata}
+        header = {"format": _FORMAT, "schema": SCHEMA, "versions": versions(), **content, "metadata": metadata}
         with atomic_write(path, overwrite=overwrite) as file:
             write(file, header, arrays)
     except ModelFileError as error:
@@ -83,7 +79,7 @@ def _checked_header(archive: Archive) -> dict[str, Any]:
         writer = header["versions"].get("elliptope") if isinstance(header.get("versions"), dict) else None
         raise ModelFileError(
             f"it has schema {shown(schema)}, written by elliptope {shown(writer)}; this is elliptope "
-            f"{_versions()['elliptope']}, which reads schemas up to {SCHEMA}. Upgrade elliptope"
+            f"{__version__}, which reads schemas up to {SCHEMA}. Upgrade elliptope"
         )
     take(header, _KEYS, "header")
     for key in ("versions", "metadata"):
@@ -100,13 +96,3 @@ def _checked_metadata(metadata: Any) -> dict[str, Any]:
     if not same:
         raise ValueError(f"`metadata` must be a dictionary that JSON can hold, got {shown(metadata)}.")
     return metadata
-
-
-def _versions() -> dict[str, str]:
-    return {
-        "elliptope": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-    }
