@@ -262,7 +262,7 @@ class TestRoundTrip:
         est = SDPEmbedding(kernel=Neighbors("approximate"), n_neighbors=8, random_state=0).fit(X)
         est.save(path)
         script = (
-            "import sys; sys.path.insert(0, sys.argv[1])\n"
+            "import sys; sys.path[:0] = [sys.argv[1], sys.argv[1] + '/persistence']\n"
             "import elliptope; from test_persistence import outputs\n"
             "print(outputs(elliptope.load(sys.argv[2]))['transform'].tobytes().hex())\n"
         )
@@ -340,11 +340,11 @@ class TestFormat:
         assert header["fitted"]["certificate"]["objective"] == est.certificate_.objective
         assert header["metadata"] == {"columns": ["ä", "b"], "scale": [1.5, 0.1]}
 
-    @pytest.mark.parametrize("metadata", [[1], {"a": math.nan}, {"a": {1, 2}}, {1: "a"}, {"a": (1, 2)}, "text"])
-    def test_metadata_that_json_cannot_hold(self, metadata, path):
-        with pytest.raises(ValueError, match="`metadata` must be a dictionary that JSON can hold"):
-            save(small_model(), path, metadata=metadata)
-        assert not path.exists()
+    def test_metadata_that_json_cannot_hold(self, path):
+        for metadata in ([1], {"a": math.nan}, {"a": {1, 2}}, {1: "a"}, {"a": (1, 2)}, "text"):
+            with pytest.raises(ValueError, match="`metadata` must be a dictionary that JSON can hold"):
+                save(small_model(), path, metadata=metadata)
+            assert not path.exists()
 
     def test_a_header_that_could_not_be_read_is_not_written(self, path, monkeypatch):
         monkeypatch.setattr(container, "LARGEST_HEADER", 1000)

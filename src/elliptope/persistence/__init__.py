@@ -26,8 +26,8 @@ def save(
 ) -> None:
     """Write a fitted estimator to a file, for :func:`load`.
 
-    The file is written beside ``path`` and put in its place when complete. An existing file is replaced only with
-    ``overwrite``. ``metadata`` is a dictionary that JSON can hold; it is kept in the header, for the reader of that.
+    The file is written under another name and moved to ``path`` when it is complete. An existing file is replaced only
+    with ``overwrite``. ``metadata`` is a dictionary that JSON can hold, for :func:`read_header`.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def save(
     FileExistsError
         Without ``overwrite``.
     ModelFileError
-        When a parameter cannot be stored: a function, above all.
+        When a parameter cannot be stored, such as a function.
     """
     metadata = _checked_metadata({} if metadata is None else metadata)
     try:
@@ -49,7 +49,7 @@ def save(
 
 
 def load(path: str | os.PathLike) -> Any:
-    """The estimator in a file that ``save`` wrote, bit for bit. Runs no code from the file, and trusts nothing in it.
+    """The estimator in a file that ``save`` wrote, bit for bit. Everything in the file is checked, and none of it is run.
 
     Raises
     ------
@@ -64,13 +64,13 @@ def load(path: str | os.PathLike) -> Any:
 
 
 def read_header(path: str | os.PathLike) -> dict[str, Any]:
-    """The header of a model file, whose checksum has been verified: versions, class, parameters, certificate, metadata."""
+    """The header of a model file: versions, class, parameters, certificate, metadata. The checksum is verified first."""
     with open_archive(path) as archive:
         return _checked_header(archive)
 
 
 def _checked_header(archive: Archive) -> dict[str, Any]:
-    # Of a later schema nothing is known but these two keys, so they come first.
+    # These two keys are checked first: a header of a later schema may have any others.
     header = archive.header
     schema = header.get("schema")
     if header.get("format") != _FORMAT or type(schema) is not int or schema < 1:

@@ -60,7 +60,7 @@ def pack(est: Any) -> tuple[dict[str, Any], dict[str, Array]]:
 
 
 def unpack(header: dict[str, Any], reading: Reading) -> Any:
-    """The estimator that was packed."""
+    """The estimator in an archive, made from its header and arrays."""
     classes = {cls.__name__: cls for cls in TABLES}
     name = header["class"]
     if not isinstance(name, str) or name not in classes:

@@ -1,4 +1,4 @@
-"""Objects of known classes, made from their fields alone."""
+"""Stored objects. Only objects of known classes are stored; they are made anew from their fields."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .fields import Field, Packing, Reading, take
 
 
 class OneOf(Field):
-    """An object of one of some classes, which are made from their fields alone; anything else is refused."""
+    """An object of one of the ``classes``, each given with the fields that its constructor takes; others are refused."""
 
     def __init__(self, classes: dict[type, dict[str, Field]]) -> None:
         self.classes = classes
@@ -42,7 +42,7 @@ class OneOf(Field):
 
 @dataclass(frozen=True)
 class Shared(Field):
-    """An object that may also stand at another place: it is stored there, and here is said where."""
+    """An object that the model may also have at the place ``other``. If so, it is stored there, and here only that place."""
 
     other: str
     kind: OneOf
