@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from .._utils.arrays import Array
 from .._utils.threads import count_threads
 from ..kernels.choice import find_kernel
+from ..persistence import save
 from .extension import Extension
 from .streaming import Streaming
 
@@ -37,8 +38,6 @@ class Embedding(Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         An existing file is replaced only with ``overwrite``, and in one step: never is there half a file. Functions given
         as parameters cannot be stored.
         """
-        from ..persistence import save  # stands below the estimators, and knows them all
-
         save(self, path, overwrite=overwrite)
 
     def _keep(self, **fitted: Any) -> Any:

@@ -91,7 +91,7 @@ class DiffusionMap(KernelEmbedding):
         live = eigenvalues > _ZERO
         factor = np.where(live, eigenvalues, 0.0) ** t * live
         extension = posed.extension(np.divide(psi, eigenvalues, out=np.zeros_like(psi), where=live))
-        training = DiffusionTraining(extension, posed.sample.rows, factor)
+        training = DiffusionTraining(posed.sample.rows, extension, factor)
         psi = posed.at_all_rows(psi * factor, lambda rows: _embed(training, rows, 0, self.n_jobs))
         if not live.all():
             warnings.warn(

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._utils.arrays import Array, row_norms
 from .._utils.threads import count_threads
-from ..kernels.matrix import check_kernel_matrix
+from ..kernels.checks import check_kernel_matrix
 from ..operators import DenseOperator, KernelOperator, Operator, SparseOperator
 from ..sdp import Certificate, certify
 from .pose_rkhs import factorized_kernel, regularized_cost

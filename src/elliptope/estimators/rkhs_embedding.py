@@ -166,7 +166,7 @@ class RKHSEmbedding(CertifiedEmbedding):
             trace_=float(np.vdot(Xi, alpha)),
             n_components_=width,
             training_=RKHSTraining(
-                extension, posed.sample.rows, posed.d, posed.u, float(self.jitter), posed.sample.place
+                posed.sample.rows, extension, posed.d, posed.u, float(self.jitter), posed.sample.place
             ),
         )
 

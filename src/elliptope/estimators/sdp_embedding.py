@@ -190,7 +190,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
 
         Xi, eigenvalues = eigenvectors(solution.factor, d, J.w)
         width = self._width(Xi.shape[1])
-        training = SDPTraining(posed.extension(Xi), rows, diagonal)
+        training = SDPTraining(rows, posed.extension(Xi), diagonal)
         Xi = posed.at_all_rows(Xi, lambda X: _embed(training, X, self.normalize, 0, self.n_jobs))
         return self._keep(
             **posed.given.columns,

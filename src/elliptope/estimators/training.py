@@ -13,8 +13,8 @@ from .extension import Extension, LinearExtension
 class Training:
     """The n points of the program, and what embeds new ones. Read it, and change nothing in it."""
 
-    extension: Extension | LinearExtension
     rows: Array  # (n,): the row of X at which each point stands; the first one, where equal rows are one point
+    extension: Extension | LinearExtension
 
     @property
     def points(self) -> Array | None:

@@ -18,12 +18,15 @@ from scipy import sparse
 
 from .._utils.arrays import Array
 from .._utils.blocks import blocks, rows_per_block
-from .matrix import check_kernel_matrix, kernel_matrix
+from .._utils.threads import in_order
+from .checks import check_kernel_matrix
 from .rows import DenseRows, LogRows
 
 # Training points that new rows are compared with at a time, and kernel values of such a tile: it stays in a core's cache.
 _TILE_COLUMNS = 1024
 CACHED_ENTRIES = 2**18
+# Side of the tiles in which a matrix is computed: two float64 tiles stay in a core's cache.
+_TILE = 512
 # Rows on which a user's kernel is tried out before the whole matrix is built.
 _SAMPLED_ROWS = 256
 
@@ -121,6 +124,28 @@ class Kernel(KernelRule):
         sample = points[:: max(1, len(points) // _SAMPLED_ROWS)]
         check_kernel_matrix(self.block(sample, sample), "`kernel` must be {}")
         return FittedFormula(self, points)
+
+
+def kernel_matrix(kernel: Kernel, X: Array, n_jobs: int = 1) -> Array:
+    """K_ij = k(x_i, x_j), shape (n, n); tiles of one half are computed by ``n_jobs`` threads and mirrored."""
+    n = len(X)
+    K = np.empty((n, n))
+
+    def fill(tile: tuple[slice, slice]) -> None:
+        rows, columns = tile
+        T = kernel.block(X[rows], X[columns])
+        if rows == columns:  # mirrored, so that K is symmetric to the last bit
+            T = np.tril(T, -1)
+            T += T.T
+            np.fill_diagonal(T, kernel.diagonal(X[rows]))
+        else:
+            K[columns, rows] = T.T
+        K[rows, columns] = T
+
+    lower = ((rows, columns) for rows in blocks(0, n, _TILE) for columns in blocks(0, rows.stop, _TILE))
+    for _ in in_order(fill, lower, n_jobs):  # consuming the iterator raises what a tile raised
+        pass
+    return K
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 from .._utils.arrays import Array
 from .._utils.blocks import blocks, rows_per_block
 from .base import CACHED_ENTRIES, FittedKernel, Kernel, KernelRule
-from .matrix import KERNEL_ROUNDING, check_kernel_matrix
+from .checks import KERNEL_ROUNDING, check_kernel_matrix
 from .rows import DenseRows, LogRows
 
 # Points of a block when a kernel's diagonal has to be read off blocks.

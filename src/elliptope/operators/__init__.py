@@ -1,6 +1,6 @@
 """Ways to apply the cost J to a thin matrix."""
 
-from ..kernels.matrix import kernel_matrix
+from ..kernels.base import kernel_matrix
 from .base import KernelOperator, Operator
 from .dense import DenseOperator
 from .matrix import as_operator

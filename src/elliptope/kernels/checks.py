@@ -1,45 +1,14 @@
-"""Kernel matrices: computed from points, and checked where users bring them."""
+"""Checks of kernel matrices that users bring."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf
 
 from .._utils.arrays import Array
-from .._utils.blocks import blocks
-from .._utils.threads import in_order
 
-if TYPE_CHECKING:
-    from .base import Kernel
-
-# Side of the tiles in which a matrix is computed: two float64 tiles stay in a core's cache.
-_TILE = 512
 # Asymmetry and negative eigenvalues, relative to the diagonal, that a given matrix may owe to rounding.
 KERNEL_ROUNDING = 1e-8
-
-
-def kernel_matrix(kernel: Kernel, X: Array, n_jobs: int = 1) -> Array:
-    """K_ij = k(x_i, x_j), shape (n, n); tiles of one half are computed by ``n_jobs`` threads and mirrored."""
-    n = len(X)
-    K = np.empty((n, n))
-
-    def fill(tile: tuple[slice, slice]) -> None:
-        rows, columns = tile
-        T = kernel.block(X[rows], X[columns])
-        if rows == columns:  # mirrored, so that K is symmetric to the last bit
-            T = np.tril(T, -1)
-            T += T.T
-            np.fill_diagonal(T, kernel.diagonal(X[rows]))
-        else:
-            K[columns, rows] = T.T
-        K[rows, columns] = T
-
-    lower = ((rows, columns) for rows in blocks(0, n, _TILE) for columns in blocks(0, rows.stop, _TILE))
-    for _ in in_order(fill, lower, n_jobs):  # consuming the iterator raises what a tile raised
-        pass
-    return K
 
 
 def check_kernel_matrix(K: Array, message: str = "`X` must be {} for kernel='precomputed'") -> Array:
