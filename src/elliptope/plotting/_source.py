@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils.arrays import Array
+from .._utils.rounding import decimal_above
 from ..estimators.diffusion_map import DiffusionMap
 from ..kernels.neighbors import neighbor_rule
 from ..sdp import Certificate
@@ -92,11 +92,4 @@ def verdict(status: str, certificate: Certificate) -> str:
     gap = certificate.relative_gap
     if not math.isfinite(gap):
         return f"{status}, no bound on the gap"
-    return f"{status}, {_GRADES[certificate.grade]} gap ≤ {_round_up(gap)}"
-
-
-def _round_up(gap: float) -> str:
-    """Two digits, upwards: what is proved of the gap is proved of the number shown."""
-    if gap <= 0:
-        return "0"
-    return f"{Context(prec=2, rounding=ROUND_CEILING).create_decimal(gap):.1e}"
+    return f"{status}, {_GRADES[certificate.grade]} gap ≤ {f'{decimal_above(gap):.1e}' if gap > 0 else 0}"
