@@ -121,7 +121,7 @@ def solve(
     check_callable("callback", callback)
     polish, rng = check_bool("polish", polish), check_rng(rng)
     problem = Problem(as_operator(cost, diagonal), tuning)
-    limit = _PRODUCTS_PER_ITERATION * max_iter
+    limit = _PRODUCTS_PER_ITERATION * max(max_iter, 20)  # enough for a certificate, however few iterations
     if max_products is not None:
         limit = check_integer("max_products", max_products, 1, "None or ")
     loop = Loop(Meter(problem, limit), METHODS[method], tol, polish, max_iter, rng, callback)

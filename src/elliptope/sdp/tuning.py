@@ -53,7 +53,7 @@ class Tuning:
     escalation: float = 1.5  # growth of the shift when a factorisation fails
 
     # Proofs by moments.
-    rows_per_column: int = 16  # a factorisation of n rows costs as much as n / 16 columns of the Krylov space
+    rows_per_column: int = 32  # a factorisation of n rows costs as much as n / 32 columns of the Krylov space
     most_columns: int = 128  # largest Krylov space
     columns_per_square: float = 6.0  # columns expected per unit of the sum of squares that is left
     known: float = 1e-4  # residual up to which a direction of the range of H is taken out
