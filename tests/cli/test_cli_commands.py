@@ -528,32 +528,6 @@ class TestReport:
         assert "class_0" in page.read_text("utf-8")
 
 
-class TestReproduce:
-    def test_items(self, cli, tmp_path):
-        pytest.importorskip("matplotlib")
-        outcome = cli("reproduce", "fig3", "--quick", "-o", tmp_path / "r", "--json")
-        assert outcome.code == 0
-        assert all(verdict["agrees"] for verdict in outcome.json["results"]["fig3"]["verdicts"])
-        before = snapshot(tmp_path)
-        outcome = cli("reproduce", "fig3", "--quick", "-o", tmp_path / "r")
-        assert outcome.code == 1
-        assert "holds fig3; use --force to replace them" in outcome.err
-        assert snapshot(tmp_path) == before
-        assert cli("reproduce", "fig3", "--quick", "-o", tmp_path / "r", "--resume").code == 0
-
-    def test_unknown_item(self, cli, tmp_path):
-        outcome = cli("reproduce", "fig99", "-o", tmp_path / "r")
-        assert outcome.code == 2
-        assert "no item 'fig99'; the items are fig1" in outcome.err
-
-    def test_outside_a_clone(self, cli, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr("elliptope.cli.commands.reproduce.package", str(tmp_path / "a" / "b" / "c"))
-        outcome = cli("reproduce")
-        assert outcome.code == 1
-        assert "needs the folder `experiments`" in outcome.err
-
-
 class TestInfo:
     def test_installation(self, cli):
         facts = cli("info", "--json").json
@@ -572,7 +546,7 @@ class TestInfo:
         outcome = cli("--help")
         assert outcome.code == 0
         assert b"130  interrupted" in outcome.out
-        for command in ("embed", "fit", "transform", "path", "certify", "report", "reproduce", "info"):
+        for command in ("embed", "fit", "transform", "path", "certify", "report", "info"):
             assert cli(command, "--help").code == 0
 
     def test_version(self, cli):

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from .. import __version__
-from .commands import certify, embed, fit, info, path, report, reproduce, transform
+from .commands import certify, embed, fit, info, path, report, transform
 from .console import Console
 from .errors import CommandError, ExitCode, UsageError, one_line
 from .options import add_common
@@ -25,7 +25,6 @@ COMMANDS: dict[str, ModuleType] = {
     "path": path,
     "certify": certify,
     "report": report,
-    "reproduce": reproduce,
     "info": info,
 }
 _DESCRIPTION = "Embed tables, and prove how good the embedding is."

@@ -106,10 +106,6 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 
 def add_output(parser: argparse.ArgumentParser, help: str, *, required: bool = False) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", required=required, default=STANDARD, help=help)
-    add_force(parser)
-
-
-def add_force(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-f", "--force", action="store_true", help="replace files that exist")
 
 
