@@ -1,10 +1,10 @@
-"""What displays ask of a fitted estimator, or of a pipeline that ends in one."""
+"""What displays need to know of a fitted estimator, or of a pipeline that ends in one."""
 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils.arrays import Array
+from .._utils.rounding import round_up
 from ..estimators.diffusion_map import DiffusionMap
 from ..kernels.neighbors import neighbor_rule
 from ..sdp import Certificate
 
-# How the grade of a certificate is said of its gap.
+# The grade of a certificate, as said of its gap.
 _GRADES = {"proved": "proved", "probabilistic": "probabilistic", "estimate": "estimated"}
 # Parameters that a title names, where the estimator has chosen or taken one.
 _SCALES = {"bandwidth_": "σ", "length_scale_": "ℓ"}
@@ -92,11 +93,5 @@ def verdict(status: str, certificate: Certificate) -> str:
     gap = certificate.relative_gap
     if not math.isfinite(gap):
         return f"{status}, no bound on the gap"
-    return f"{status}, {_GRADES[certificate.grade]} gap ≤ {_round_up(gap)}"
-
-
-def _round_up(gap: float) -> str:
-    """Two digits, upwards: what is proved of the gap is proved of the number shown."""
-    if gap <= 0:
-        return "0"
-    return f"{Context(prec=2, rounding=ROUND_CEILING).create_decimal(gap):.1e}"
+    text = re.sub(r"e([+-])0", r"e\1", round_up(gap)) if gap > 0 else "0"
+    return f"{status}, {_GRADES[certificate.grade]} gap ≤ {text}"

@@ -7,14 +7,14 @@ the number that is shown.
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
+from .._utils import rounding
 from ..estimators.path.records import PathRecord
 from ..sdp import Certificate
 
 # Digits of an objective that are always shown, and the most that double precision can tell apart.
 _DIGITS, _MOST_DIGITS = 6, 15
-_GAP_DIGITS = 2
 # Shares from here on read better as percentages than as powers of ten.
 _PERCENT = Decimal("0.001")
 _SPACE = "\N{NO-BREAK SPACE}"
@@ -61,7 +61,7 @@ def round_up(share: float) -> str:
         return "∞"
     if share <= 0:
         return "0"
-    return _two_digits(Context(prec=_GAP_DIGITS, rounding=ROUND_CEILING).create_decimal(share))
+    return _two_digits(Decimal(rounding.round_up(share)))
 
 
 def _two_digits(share: Decimal) -> str:

@@ -1,4 +1,4 @@
-"""From a table or a model to a file."""
+"""Write a report to a file."""
 
 from __future__ import annotations
 

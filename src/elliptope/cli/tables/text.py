@@ -21,8 +21,6 @@ from ..._utils.arrays import Array
 from ..errors import TableError, UsageError, shown
 from .base import Reader
 
-# A line of this many characters is no row of a table, and would fill the memory.
-_LONGEST_LINE = 2**26
 # Delimiters that are suggested when the one in use splits nothing.
 _DELIMITERS = (",", ";", "\t", "|", " ")
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-", "."}
@@ -38,13 +36,17 @@ _UNDECODABLE = re.compile("[\udc80-\udcff]")
 
 
 class Dialect(NamedTuple):
-    """How a text file is to be read. None: to be found out."""
+    """How to read a text file. ``header=None``: decide by the first two rows.
+
+    A line of ``longest_line`` characters is no row of a table, and might fill the memory.
+    """
 
     delimiter: str
     decimal: str = "."
     encoding: str = "utf-8"
     header: bool | None = None
-    guess: bool = True  # whether to doubt the delimiter
+    guess: bool = True  # whether the delimiter may be wrong
+    longest_line: int = 2**26
 
 
 class TextReader(Reader):
@@ -134,7 +136,7 @@ class TextReader(Reader):
             raise UsageError(f"--encoding must name a text encoding that Python knows, got {encoding!r}") from None
         number = 0
         try:
-            while line := text.readline(_LONGEST_LINE):
+            while line := text.readline(self.dialect.longest_line):
                 number += 1
                 self._check_line(line, number)
                 yield line
@@ -146,9 +148,9 @@ class TextReader(Reader):
                 text.detach()
 
     def _check_line(self, line: str, number: int) -> None:
-        place = f"line {number}"
-        if len(line) == _LONGEST_LINE:
-            raise TableError(self.source, f"more than {_LONGEST_LINE} characters in one line: this is not a table", place)
+        place, longest = f"line {number}", self.dialect.longest_line
+        if len(line) == longest:
+            raise TableError(self.source, f"more than {longest} characters in one line: this is not a table", place)
         if "\0" in line:
             raise TableError(self.source, "NUL bytes: not a text file, or UTF-16 (--encoding utf-16)", place)
         if not line.isascii() and (found := _UNDECODABLE.search(line)):
