@@ -3,7 +3,7 @@ A path of bandwidths
 ====================
 
 Compare embeddings over many bandwidths. The bandwidth σ is the scale at which points count as similar.
-:func:`elliptope.bandwidth_path` solves for many of them, each started from those before it, with a certificate for every one.
+:func:`elliptope.bandwidth_path` solves for many of them, each started from those before it, and certifies every one.
 """
 
 import matplotlib.pyplot as plt

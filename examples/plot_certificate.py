@@ -3,8 +3,8 @@ Certificates, and optima that are not unique
 ============================================
 
 Read a certificate, and see what happens when the optimum is not unique. Every fit comes with a bound that no solution of the
-program can exceed. ``relative_gap`` says how close the fit is to it, ``grade`` how the bound was shown, and ``status_`` whether the
-embedding is determined, too.
+program can exceed. ``relative_gap`` says how close the fit is to it, ``grade`` how the bound was shown, and ``status_``
+whether the embedding is determined, too.
 """
 
 import warnings
@@ -50,8 +50,9 @@ print(hasty.status_, hasty.certificate_)
 # %%
 # When the optimum is not unique
 # ------------------------------
-# On the four corners of a square, opposite corners get opposite directions, but the angle between the two pairs is arbitrary.
-# The objective is optimal, and proved; the embedding is one of many that score equally. The status is "degenerate".
+# On the four corners of a square, opposite corners get opposite directions, but the angle between the two pairs is
+# arbitrary. The objective is optimal, and proved; the embedding is one of many that score equally. The status is
+# "degenerate".
 
 square = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 with warnings.catch_warnings(record=True) as caught:

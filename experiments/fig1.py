@@ -43,7 +43,8 @@ def run(options: Options) -> Result:
     return Result(
         ITEM,
         TITLE,
-        setting=f"3 clusters of 100 points, 10 outliers, σ = {BANDWIDTH}; {len(seeds)} data sets; normalised diffusion eigenvectors",
+        setting=f"3 clusters of 100 points, 10 outliers, σ = {BANDWIDTH}; {len(seeds)} data sets; "
+        "normalised diffusion eigenvectors",
         published=PUBLISHED,
         ours={"ranks": ranks, "ratios": ratios},
         certificates=certificates,

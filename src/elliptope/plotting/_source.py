@@ -25,7 +25,7 @@ _SCALES = {"bandwidth_": "σ", "length_scale_": "ℓ"}
 
 @dataclass(frozen=True)
 class Source:
-    """Facts about the last step of a fitted estimator.
+    """What is known of the last step of a fitted estimator.
 
     ``complete``: the eigenvalues are all there are, so that their shares of the sum mean something.
     """

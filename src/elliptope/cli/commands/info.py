@@ -62,7 +62,7 @@ def _version(library: str) -> str | None:
 
 
 def _table(about: dict[str, Any]) -> list[str]:
-    """Entries that there are, in one line each."""
+    """One line per entry that is not None."""
     lines = {}
     for name, value in about.items():
         if isinstance(value, dict):
