@@ -1,6 +1,6 @@
 # make demo    embed two data sets and draw them
-# make test    lint, type check and tests
-# make lint    lint and type check alone
+# make test    lint, type check, layers and tests
+# make lint    lint, type check and layers alone
 # make reproduce   every figure and the table of the paper, and a report; 20 minutes at most, QUICK=1: two
 # make benchmarks   solvers side by side, and the same answer from every start; takes a while
 # make docs    the documentation, in docs/_build/html; without network, once .venv is there
@@ -33,6 +33,7 @@ test: lint
 lint: $(VENV)/.installed-test
 	$(PY) -m ruff check .
 	$(PY) -m mypy
+	$(VENV)/bin/lint-imports --no-cache
 
 reproduce: $(VENV)/.installed-plot
 	$(PY) -m experiments --output $(OUTPUT) $(if $(QUICK),--quick)

@@ -16,14 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
-import scipy
-import sklearn
 from sklearn.exceptions import ConvergenceWarning
 
-import elliptope
 from elliptope import SDPEmbedding, bandwidth_path
+from elliptope._utils.versions import versions
 from elliptope.datasets import load_htru2, load_mnist_digits
 from elliptope.estimators.path.path import BandwidthPath
 from elliptope.sdp import Certificate
@@ -94,8 +91,7 @@ def execute(item: str, title: str, run: Callable[[Options], Result], options: Op
     result.peak_gb = peak_memory()
     threads = os.environ.get("OPENBLAS_NUM_THREADS", "default")
     result.machine = f"{platform.machine()}, {os.cpu_count()} cores, BLAS threads: {threads}"
-    modules = (elliptope, np, scipy, sklearn, matplotlib)
-    result.versions = {"python": platform.python_version(), **{module.__name__: module.__version__ for module in modules}}
+    result.versions = versions("matplotlib")
     return result
 
 

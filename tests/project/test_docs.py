@@ -25,8 +25,8 @@ LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)\s]*)?\)")
 NOT_RUN = {
     "python3 -m pip": "installs; docs/make_transcript.py runs it",
     "make ": "calls this very test, or what other tests cover",
-    "unzip ": "a tool that need not be installed; tests/test_persistence.py reads the archive",
-    "python3 -c": "another process; tests/test_persistence.py does the same",
+    "unzip ": "a tool that need not be installed; tests/persistence/test_persistence.py reads the archive",
+    "python3 -c": "another process; tests/persistence/test_persistence.py does the same",
 }
 SHELL = ("", "console", "sh")
 

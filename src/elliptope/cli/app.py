@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, NoReturn
 
-from .. import __version__
+from .._version import __version__
 from .commands import certify, embed, fit, info, path, report, transform
 from .console import Console
 from .errors import CommandError, ExitCode, UsageError, one_line

@@ -23,6 +23,7 @@ from ..kernels.given import Precomputed
 from ..kernels.neighbors import Neighbors, SparseKernel, graph_kernel, neighbor_rule
 from ..memory.planner import choose_operator, size_of
 from ..operators import DenseOperator, KernelOperator, SparseOperator, kernel_matrix
+from ..persistence import save
 from .extension import Extension
 from .sample import distinct_points
 from .streaming import Streaming
@@ -54,8 +55,6 @@ class Embedding(Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         An existing file is replaced only with ``overwrite``, and in one step: never is there half a file. Functions given
         as parameters cannot be stored.
         """
-        from ..persistence import save  # stands below the estimators, and knows them all
-
         save(self, path, overwrite=overwrite)
 
     def _finish(self, Xi: Array) -> Array:

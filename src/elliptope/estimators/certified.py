@@ -12,7 +12,7 @@ from .._utils.arrays import Array
 from .._utils.checks import check_integer, check_positive
 from ..operators import Operator
 from ..sdp import Certificate, Solution, solve
-from ..sdp.problem import SMALL_COLUMN
+from ..sdp.factors import SMALL_COLUMN
 from .base import Embedding, fix_signs
 from .progress import CallbackSupportMixin, progress_callback
 

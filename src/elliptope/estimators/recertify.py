@@ -12,9 +12,7 @@ from .._utils.threads import count_threads
 from ..kernels.given import Precomputed
 from ..kernels.neighbors import NeighborKernel, Neighbors, SparseKernel
 from ..operators import DenseOperator, KernelOperator, Operator, SparseOperator, kernel_matrix
-from ..sdp import Certificate
-from ..sdp.certificates.certify import certify
-from ..sdp.problem import Problem
+from ..sdp import Certificate, certify
 from .base import check_kernel_matrix
 from .diagonals import CallableDiagonal, SampledDiagonal
 from .extension import Extension
@@ -63,9 +61,7 @@ def recertify(est: SDPEmbedding | RKHSEmbedding, K: Array | None = None) -> Cert
         raise TypeError(f"`est` must be an SDPEmbedding or an RKHSEmbedding, got {type(est).__name__}.")
     check_is_fitted(est)
     J, Xi, d = _sdp_program(est, K) if isinstance(est, SDPEmbedding) else _rkhs_program(est, K)
-    problem = Problem(J)
-    iterate = problem.evaluate(_feasible_factor(Xi, d))
-    return certify(problem, iterate, np.random.default_rng(0), est.tol)[0]
+    return certify(J, _feasible_factor(Xi, d), tol=est.tol, rng=0)
 
 
 def _sdp_program(est: SDPEmbedding, K: Array | None) -> tuple[Operator, Array, Array]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils.arrays import Array
-from .._utils.rounding import round_up
+from .._utils.rounding import decimal_above
 from ..estimators.diffusion_map import DiffusionMap
 from ..kernels.neighbors import neighbor_rule
 from ..sdp import Certificate
@@ -93,5 +92,4 @@ def verdict(status: str, certificate: Certificate) -> str:
     gap = certificate.relative_gap
     if not math.isfinite(gap):
         return f"{status}, no bound on the gap"
-    text = re.sub(r"e([+-])0", r"e\1", round_up(gap)) if gap > 0 else "0"
-    return f"{status}, {_GRADES[certificate.grade]} gap ≤ {text}"
+    return f"{status}, {_GRADES[certificate.grade]} gap ≤ {f'{decimal_above(gap):.1e}' if gap > 0 else 0}"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._utils.arrays import Array
 from .._utils.checks import check_integer
+from .._utils.versions import versions
 from ..estimators.certified import CertifiedEmbedding
 from ..estimators.path.checkpoint import describe
 from ..estimators.path.records import PathRecord
@@ -23,8 +22,6 @@ from ..plotting.targets import Target, check_target
 from .frames import turned_frames
 from .labels import check_labels, texts
 from .slider import LIMITS, Limits, Slider, make_slider
-
-_LIBRARIES = ("numpy", "scipy", "scikit-learn", "plotly")
 
 
 @dataclass(frozen=True)
@@ -198,7 +195,7 @@ def _about_estimator(estimator: Any) -> dict[str, Any]:
         "tol": float(estimator.tol),
         "scores": _scores(estimator),
         "parameters": {name: describe(value) for name, value in sorted(estimator.get_params(deep=False).items())},
-        "versions": _versions(),
+        "versions": {"Python" if name == "python" else name: v or "unknown" for name, v in versions("plotly").items()},
     }
 
 
@@ -244,15 +241,3 @@ def _symbol(estimator: CertifiedEmbedding) -> str | None:
     if getattr(estimator, "bandwidth_", None) is not None:
         return "σ"
     return "ℓ" if hasattr(estimator, "length_scale_") else None
-
-
-def _versions() -> dict[str, str]:
-    from .. import __version__  # not yet there when this module is imported
-
-    found = {"elliptope": __version__, "Python": platform.python_version()}
-    for library in _LIBRARIES:
-        try:
-            found[library] = version(library)
-        except PackageNotFoundError:  # installed by other means
-            found[library] = "unknown"
-    return found

@@ -16,7 +16,7 @@ import numpy as np
 from .._utils.arrays import Array
 from ..plotting.targets import Classes, Values
 from .content import Report
-from .words import explain, headline, outward, round_up, stands_for_another
+from .words import explain, headline, outward, share_text, stands_for_another
 
 # Rows in the table of outliers, columns in that of the data, and eigenvalues that are written out.
 _OUTLIERS = 12
@@ -162,7 +162,7 @@ def _facts(report: Report, k: int) -> str:
     low, high = outward(fit.certificate.objective, fit.certificate.upper_bound)
     facts = {
         "Rank": str(len(fit.eigenvalues)),
-        "Gap, at most": round_up(fit.certificate.relative_gap),
+        "Gap, at most": share_text(fit.certificate.relative_gap),
         "Objective reached": low,
         "Bound on any": high,
         "Eigenvalues (share)": _shares(report.spectra[k]),
@@ -247,7 +247,7 @@ def _path(report: Report) -> str:
             _scale(report, k),
             str(len(fit.eigenvalues)),
             _shares(report.spectra[k], "{:.0f}", 100),
-            round_up(fit.certificate.relative_gap),
+            share_text(fit.certificate.relative_gap),
             escape(headline(fit)),
         ]
         for k, fit in enumerate(report.fits)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
-from .._utils import rounding
+from .._utils.rounding import decimal_above
 from ..estimators.path.records import PathRecord
 from ..sdp import Certificate
 
@@ -54,13 +54,13 @@ def outward(low: float, high: float) -> tuple[str, str]:
     return down, f"{Decimal(high).quantize(quantum, ROUND_CEILING):f}" if math.isfinite(high) else "∞"
 
 
-def round_up(share: float) -> str:
+def share_text(share: float) -> str:
     """Two digits, upwards: 12 %, or 1.1 × 10⁻⁷."""
     if not math.isfinite(share):
         return "∞"
     if share <= 0:
         return "0"
-    return _two_digits(Decimal(rounding.round_up(share)))
+    return _two_digits(decimal_above(share))
 
 
 def _two_digits(share: Decimal) -> str:
@@ -86,7 +86,7 @@ def _claim(c: Certificate) -> str:
 
 
 def _exception(c: Certificate) -> str:
-    return "" if c.grade == "proved" else f", except with a probability of at most {round_up(c.failure_probability)}"
+    return "" if c.grade == "proved" else f", except with a probability of at most {share_text(c.failure_probability)}"
 
 
 def _exact_claim(c: Certificate) -> str:
@@ -97,7 +97,7 @@ def _exact_claim(c: Certificate) -> str:
         return f"{reached}. How much higher another one could get is not known."
     return (
         f"{reached}, and no embedding gets above {high}{_exception(c)}: what could still be gained there is at most "
-        f"{round_up(c.exact_relative_gap)}. These bounds take in all that the approximation may have changed."
+        f"{share_text(c.exact_relative_gap)}. These bounds take in all that the approximation may have changed."
     )
 
 
@@ -124,7 +124,7 @@ def _room(c: Certificate, tol: float) -> str:
     if c.weights != "own":
         whole = "what has been gained over an embedding in which no row takes notice of any other"
     asked = _two_digits(Decimal(repr(tol)))
-    return f"What could still be gained is at most {round_up(c.relative_gap)} of {whole} ({asked} was asked for)."
+    return f"What could still be gained is at most {share_text(c.relative_gap)} of {whole} ({asked} was asked for)."
 
 
 def _verdict(record: PathRecord) -> str:

@@ -16,7 +16,8 @@ from ..._utils.arrays import Array, as_numpy, like, row_norms
 from ..._utils.rounding import TINY
 from ...operators.factorization import Factorization
 from ...operators.metric import Metric
-from ..problem import SMALL_COLUMN, Iterate, count_columns
+from ..factors import SMALL_COLUMN, count_columns
+from ..iterate import Iterate
 
 # Eigenvalues of L, scaled to unit diagonal or in the operator's metric, that count as zero. B* moves by the residual over
 # the smallest of the others; a residual of 1e-12 is about what double precision attains, so that below 1e-6 not even six
