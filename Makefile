@@ -59,6 +59,9 @@ $(VENV)/.installed-%: pyproject.toml setup.py src/elliptope/sdp/_steps.c $(VENV)
 	@echo "Installing elliptope[$*] into $(VENV)"
 	@rm -f src/elliptope/sdp/_steps.*so  # an old one must not outlive a build that fails
 	$(PY) -m pip install --quiet --editable ".[$*]"
+	@ls src/elliptope/sdp/_steps.*so > /dev/null 2>&1 || echo "NOTE: the compiled steps of the solver were not built, because there is" \
+	    "no C compiler or the build failed. elliptope works without them; small problems take up to twice as long." \
+	    "To see why: $(PY) -m pip install --verbose --editable ."
 	@touch $@
 
 $(VENV)/.created:

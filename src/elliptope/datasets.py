@@ -1,7 +1,7 @@
-r"""Data sets of the paper: three that are generated and two that are read; and a large one.
+r"""Data sets of the paper, three generated and two loaded; and Covertype, a large one.
 
-The readers take a folder of local files, named by an argument or by the environment variable
-``ELLIPTOPE_DATA``, because machines are often offline; without a folder they use OpenML.
+The loaders read local files from a folder, named by an argument or by the environment variable ``ELLIPTOPE_DATA``. Without
+a folder they download the data.
 
 References
 ----------

@@ -1,4 +1,4 @@
-"""Fits, for all commands that make them."""
+"""Fit an estimator to a table, and describe the result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .errors import CommandError, ExitCode, counted, listing
 from .models import Model, Standardizer
 from .options import estimator_of, form_of, selection_of
 
-# Columns whose standard deviations differ by more than this factor: distances then see the widest ones only.
+# Ratio of standard deviations beyond which the widest columns dominate the distances.
 _UNLIKE = 30.0
 
 
@@ -31,7 +31,7 @@ def read_training_data(args: argparse.Namespace, console: Console) -> Data:
 
 
 def scale(args: argparse.Namespace, data: Data, console: Console) -> tuple[Array, Standardizer | None]:
-    """The features as the estimator gets them; a note where the user may have forgotten about their scale."""
+    """The features, standardised if asked for; a note where their scales differ and they are not."""
     with np.errstate(over="ignore", invalid="ignore"):
         constant = _some(data, np.ptp(data.X, axis=0) == 0)
     if constant:
@@ -48,7 +48,7 @@ def scale(args: argparse.Namespace, data: Data, console: Console) -> tuple[Array
 
 
 def _unlike(X: Array) -> str | None:
-    """By how much columns differ in spread, if that is so much that the widest ones decide."""
+    """By how much columns differ in spread, if by so much that the widest ones dominate the distances."""
     with np.errstate(over="ignore", invalid="ignore"):
         spread = X.std(axis=0)
     spread = spread[(spread > 0) & np.isfinite(spread)]
@@ -58,7 +58,7 @@ def _unlike(X: Array) -> str | None:
 
 
 def preparation(model: Model) -> str | None:
-    """A sentence on the scale of the columns, for the page; None where it is not known."""
+    """A sentence for the page on the scale of the columns; None where it is not known."""
     if model.source is None:  # saved from Python
         return None
     if model.standardizer is not None:
@@ -74,7 +74,7 @@ def _some(data: Data, chosen: Array) -> list[str]:
 
 
 def fit(args: argparse.Namespace, data: Data, console: Console) -> Model:
-    """Fit the estimator that the options describe. Ctrl-C ends it: an unfinished fit is not kept."""
+    """Fit the estimator that the options describe. Ctrl-C ends the command; an unfinished fit is not kept."""
     est = estimator_of(args)
     X, standardizer = scale(args, data, console)
     try:
@@ -96,7 +96,7 @@ def fit(args: argparse.Namespace, data: Data, console: Console) -> Model:
 
 
 def _dense_need(est: Any, n: int) -> str:
-    """What a kernel that is stored in full takes, and which one is not."""
+    """The memory of a dense kernel, and which kernel needs less."""
     need = f": the kernel of {n} rows alone takes {8 * n * n / 2**30:.3g} GiB"
     if not isinstance(est, SDPEmbedding):
         return need
@@ -109,7 +109,7 @@ def exit_code(est: Any) -> ExitCode:
 
 
 def sentence(est: Any) -> str:
-    """How a fit went, for people."""
+    """The result of a fit, in a line."""
     n, k = est.embedding_.shape
     text = f"{counted(n, 'row')} in {counted(k, 'column')}{_scale(est)}"
     if not hasattr(est, "certificate_"):
@@ -119,7 +119,7 @@ def sentence(est: Any) -> str:
 
 
 def _scale(est: Any) -> str:
-    """What a row's surroundings are, where the kernel says."""
+    """The scale of the kernel: neighbours, bandwidth or length scale."""
     rule = find_kernel(getattr(est, "kernel", None))
     if rule is not None and rule.scale_parameter == "n_neighbors":
         return f", {est.n_neighbors} neighbours"
@@ -131,7 +131,7 @@ def _scale(est: Any) -> str:
 
 
 def facts(model: Model) -> dict[str, Any]:
-    """A model in plain values."""
+    """A model as plain values, for JSON."""
     est = model.est
     n, k = est.embedding_.shape
     found: dict[str, Any] = {
@@ -158,7 +158,7 @@ def facts(model: Model) -> dict[str, Any]:
 def certificate_facts(certificate: Any) -> dict[str, Any]:
     names = ("grade", "objective", "upper_bound", "gap", "failure_probability", "min_eigenvalue", "stationarity")
     found = {"relative_gap": certificate.relative_gap, **{name: getattr(certificate, name) for name in names}}
-    if certificate.error_below or certificate.error_above:  # what was solved stands for a costlier problem
+    if certificate.error_below or certificate.error_above:  # an approximate problem was solved
         found |= {"exact_interval": certificate.exact_interval, "exact_relative_gap": certificate.exact_relative_gap}
     return found
 

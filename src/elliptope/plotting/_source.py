@@ -1,4 +1,4 @@
-"""What displays ask of a fitted estimator, or of a pipeline that ends in one."""
+"""What displays need to know of a fitted estimator, or of a pipeline that ends in one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..estimators.diffusion_map import DiffusionMap
 from ..kernels.choice import find_kernel
 from ..sdp import Certificate
 
-# How the grade of a certificate is said of its gap.
+# The grade of a certificate, as said of its gap.
 _GRADES = {"proved": "proved", "probabilistic": "probabilistic", "estimate": "estimated"}
 # Parameters that a title names, where the estimator has chosen or taken one.
 _SCALES = {"bandwidth_": "σ", "length_scale_": "ℓ"}
@@ -24,7 +24,7 @@ _SCALES = {"bandwidth_": "σ", "length_scale_": "ℓ"}
 
 @dataclass(frozen=True)
 class Source:
-    """Facts about the last step of a fitted estimator.
+    """What is known of the last step of a fitted estimator.
 
     ``complete``: the eigenvalues are all there are, so that their shares of the sum mean something.
     """

@@ -1,7 +1,6 @@
-"""What a certificate says, in plain words and with its own numbers.
+"""A certificate in plain words, with its numbers.
 
-Numbers are rounded to the safe side: an objective down, a bound and a gap up, so that what is proved of a number is true of
-the number that is shown.
+An objective is rounded down, a bound and a gap up, so that what is proved holds for the numbers shown.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from .._utils.rounding import decimal_above
 from ..estimators.path.records import PathRecord
 from ..sdp import Certificate
 
-# Digits of an objective that are always shown, and the most that double precision can tell apart.
+# Digits of an objective: the fewest shown, and the most that double precision has.
 _DIGITS, _MOST_DIGITS = 6, 15
 # Shares from here on read better as percentages than as powers of ten.
 _PERCENT = Decimal("0.001")
@@ -40,12 +39,12 @@ def explain(record: PathRecord, n: int, tol: float) -> list[str]:
 
 
 def stands_for_another(c: Certificate) -> bool:
-    """Whether the problem that was solved is an approximation: what is known of the exact one is then another claim."""
+    """Whether an approximate problem was solved, so that there is a second claim, about the exact one."""
     return bool(c.error_below or c.error_above)
 
 
 def outward(low: float, high: float) -> tuple[str, str]:
-    """Both numbers with digits enough to tell them apart, ``low`` rounded down and ``high`` up."""
+    """Both numbers with enough digits to differ, ``low`` rounded down and ``high`` up."""
     size = _exponent(max(abs(low), abs(high) if math.isfinite(high) else 0.0))
     last = size - _DIGITS + 1
     if math.isfinite(high) and high > low:
@@ -91,7 +90,7 @@ def _exception(c: Certificate) -> str:
 
 
 def _exact_claim(c: Certificate) -> str:
-    """What follows for the problem that the solved one stands for, from bounds on how far the two may differ."""
+    """The claim about the exact problem, from bounds on its difference to the approximate one."""
     low, high = outward(*c.exact_interval)
     reached = f"Measured by the exact kernel, for which the approximate one stands, this embedding reaches at least {low}"
     if not math.isfinite(c.exact_interval[1]) or c.grade == "estimate":

@@ -1,4 +1,4 @@
-"""About the installation: versions, and which optional libraries are there. About a model: what it was fitted to, and how.
+"""About the installation: versions, optional libraries, compiled steps. About a model: what it was fitted to, and how.
 
 examples:
   elliptope info
@@ -15,6 +15,7 @@ from typing import Any
 from ..._utils.threads import usable_cores
 from ..._utils.versions import versions
 from ...persistence import read_header
+from ...sdp.steps import compiled_status
 from ..console import Console
 from ..errors import ExitCode
 from ..fitting import facts, sentence
@@ -47,12 +48,13 @@ def installation() -> dict[str, Any]:
         **{name: found[name] or f"not installed (extra {extra})" for name, extra in _OPTIONAL.items()},
         "platform": platform.platform(),
         "cores": usable_cores(),
+        "compiled_steps": compiled_status(),
         "ELLIPTOPE_DATA": os.environ.get("ELLIPTOPE_DATA"),
     }
 
 
 def _table(about: dict[str, Any]) -> list[str]:
-    """Entries that there are, in one line each."""
+    """One line per entry that is not None."""
     lines = {}
     for name, value in about.items():
         if isinstance(value, dict):
