@@ -111,7 +111,8 @@ class Loop:
         best, limit = self.best, self.meter.limit
         assert best is not None
         self.meter.limit = self.limit
-        self.iterate = self.meter.evaluate(best.H)
+        # Once more in double precision, which a solve with a single product never left.
+        self.iterate = self.meter.evaluate(best.H) if self.meter.left >= 1 else best
         try:
             if self.stop != "interrupted" and not self.out_of_products:
                 try:
