@@ -15,8 +15,8 @@ from elliptope.estimators.starts import start_entries, truncated_start
 from elliptope.kernels import FittedFormula, Gaussian, Laplacian
 from elliptope.memory.available import Memory
 from elliptope.operators import TiledOperator, sparse
-from elliptope.sdp.problem import Problem
-from elliptope.sdp.solve import _Loop
+from elliptope.sdp.loop import Loop
+from elliptope.sdp.problem import Meter, Problem
 
 X, _ = two_moons(300, random_state=0)
 NARROW, WIDE = Gaussian(0.2), Gaussian(2.0)
@@ -41,7 +41,7 @@ class TestTruncated:
     def test_is_close_to_the_optimum(self):
         J, solution = start(NARROW)
         optimum = SDPEmbedding(kernel=NARROW, random_state=0).fit(X).certificate_.objective
-        iterate = Problem(J).evaluate(solution.factor)
+        iterate = Meter(Problem(J)).evaluate(solution.factor)
         assert optimum - iterate.objective < 1e-2 * iterate.gain
         assert iterate.defect < 0.1
 
@@ -101,14 +101,14 @@ class TestFit:
     @pytest.mark.parametrize("kernel", [NARROW, WIDE])
     def test_an_interrupt_ends_the_fit_and_not_only_the_start(self, kernel, monkeypatch):
         """The third step of the first solve, that of the start, is interrupted."""
-        plain, steps = _Loop._report, itertools.count(1)
+        plain, steps = Loop._report, itertools.count(1)
 
         def report(loop, iterate):
             if next(steps) == 3:
                 raise KeyboardInterrupt
             plain(loop, iterate)
 
-        monkeypatch.setattr(_Loop, "_report", report)
+        monkeypatch.setattr(Loop, "_report", report)
         with pytest.warns(ConvergenceWarning, match="interrupted"):
             found = self.fit(kernel)
         assert (found.status_, found.n_iter_) == ("interrupted", 1)
