@@ -28,6 +28,8 @@ from .uniqueness import null_space, null_space_among
 
 # Lanczos steps that tell by how much a factorisation has to be shifted.
 _LANCZOS_STEPS = 200
+# At a Ritz value, which is never below the eigenvalue, L + sM is singular at best: a proof starts from so much more.
+_MARGIN = 1.01
 # Defect and shift up to which the null space of L can be told from the rest.
 _READABLE = 1e-5
 
@@ -53,7 +55,7 @@ def certify_converged(meter: Meter, iterate: Iterate, rng: np.random.Generator, 
 
     def prove_or_estimate() -> Found:
         low = _lowest(meter, iterate, rng)
-        if low.shift * low.metric.total(iterate.objective) <= tol * iterate.gain:
+        if _MARGIN * low.shift * low.metric.total(iterate.objective) <= tol * iterate.gain:
             return _prove_from(meter, iterate, low)
         errors = meter.problem.operator.error_bounds
         return bound(iterate, low.name, low.metric, low.shift, "estimate", math.nan, errors), low.direction
@@ -160,8 +162,8 @@ def _lowest(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> _Lowest
 
 
 def _prove_from(meter: Meter, iterate: Iterate, low: _Lowest) -> Found:
-    """A proof at that shift or, as Ritz values are optimistic, at as much more as it takes."""
-    shift, escalation = low.shift, meter.problem.tuning.escalation
+    """A proof a little above that shift or, as Ritz values are optimistic, at as much more as it takes."""
+    shift, escalation = _MARGIN * low.shift, meter.problem.tuning.escalation
     while shift < math.inf:
         certificate = _factorize(meter, iterate, low.name, low.metric, shift)
         if certificate is not None:
