@@ -116,8 +116,9 @@ class TestReport:
         assert options["row_names"] == [f"r{i}" for i in range(20)]
         assert options["bandwidths"] is None
 
-    def test_scale_of_the_columns_is_told(self, cli, wine, tmp_path, calls):
-        assert cli("report", wine, "--label", "class", "-o", tmp_path / "r.html", "--bandwidth", 50).code == 0
+    @pytest.mark.parametrize("kernel", [("--bandwidth", 50), ("--kernel", "neighbors")], ids=["gaussian", "neighbors"])
+    def test_scale_of_the_columns_is_told(self, cli, wine, tmp_path, calls, kernel):
+        assert cli("report", wine, "--label", "class", "-o", tmp_path / "r.html", *kernel).code == 0
         spread = RAW.data.std(axis=0)
         assert "not standardised" in calls[0][1]["preparation"]
         assert f"differ {spread.max() / spread.min():.0f}-fold in spread" in calls[0][1]["preparation"]
