@@ -28,6 +28,7 @@ from common import MOONS, RANK_4, Naive, weights
 from elliptope import DiffusionMap, ModelFileError, RKHSEmbedding, SDPEmbedding, kernels
 from elliptope.estimators import diagonals
 from elliptope.estimators.extension import Extension
+from elliptope.estimators.training import SDPTraining
 from elliptope.kernels import Matern, search
 from elliptope.kernels.neighbors import GraphKernel, Neighbors
 from elliptope.persistence import SCHEMA, container, models, read_header, save
@@ -88,7 +89,7 @@ def fitted(name):
 def new_rows(est):
     """Rows to embed; cross-kernel rows where the kernel is precomputed, distances where it is that of a graph."""
     rows = np.random.default_rng(3).standard_normal((7, est.n_features_in_))
-    if isinstance(est._extension.kernel, GraphKernel):
+    if isinstance(est.training_.extension.kernel, GraphKernel):
         return sparse.csr_array(np.where(rows > -0.5, np.abs(rows), 0.0))
     return np.abs(rows) if getattr(est, "kernel", None) == "precomputed" else rows
 
@@ -253,7 +254,7 @@ class TestRoundTrip:
             patch.setattr(search, "_approximate_index", Forgetful)
             assert_same_bits(est, copy)
             np.testing.assert_allclose(copy.transform(RANK_4), copy.embedding_, atol=1e-7)
-        assert_same_parts(est._extension, copy._extension)
+        assert_same_parts(est.training_.extension, copy.training_.extension)
 
     @pytest.mark.slow
     def test_an_approximate_search_in_a_new_process(self, path):
@@ -275,15 +276,17 @@ class TestRoundTrip:
         est = fitted("neighbors")
         est.save(path)
         copy = elliptope.load(path)
-        assert copy._diagonal.kernel is copy._extension.kernel
+        assert copy.training_.diagonal.kernel is copy.training_.extension.kernel
         header = read_header(path)["fitted"]
-        assert header["diagonal"]["kernel"] == "extension.kernel"
+        assert header["training"]["diagonal"]["kernel"] == "training.extension.kernel"
         with np.load(path) as arrays:
             assert sum(arrays[name].shape == RANK_4.shape for name in arrays if name != "header.json") == 1
         # Two kernels stay two.
-        est._diagonal = dataclasses.replace(est._diagonal, kernel=kernels.Gaussian(3.0))
+        other = kernels.FittedFormula(kernels.Gaussian(3.0), RANK_4)
+        diagonal = dataclasses.replace(est.training_.diagonal, kernel=other)
+        est.training_ = dataclasses.replace(est.training_, diagonal=diagonal)
         est.save(path, overwrite=True)
-        assert elliptope.load(path)._diagonal.kernel == kernels.Gaussian(3.0)
+        assert elliptope.load(path).training_.diagonal.kernel.formula == kernels.Gaussian(3.0)
 
 
 class TestFormat:
@@ -304,19 +307,19 @@ class TestFormat:
             est.save(path, overwrite=True)
             with np.load(path, allow_pickle=False) as arrays:
                 np.testing.assert_array_equal(arrays["embedding"], est.embedding_)
-                np.testing.assert_array_equal(arrays["extension.X"], est._extension.X)
+                np.testing.assert_array_equal(arrays["training.extension.kernel.points"], est.training_.points)
 
     def test_new_points_are_embedded_by_the_formula_from_the_arrays_alone(self, path):
         sdp, rkhs = fitted("weighted"), fitted("rkhs")
         Y = new_rows(sdp)
         sdp.save(path)
         with np.load(path, allow_pickle=False) as arrays:
-            X, w, F = (arrays[f"extension.{name}"] for name in ("X", "w", "F"))
+            X, w, F = (arrays[f"training.extension.{name}"] for name in ("kernel.points", "w", "F"))
         np.testing.assert_allclose(elliptope.load(path).transform(Y), Naive(X, 2.0, w).extend(Y, F), rtol=1e-12)
         rkhs.save(path, overwrite=True)
         with np.load(path, allow_pickle=False) as arrays:
-            k = SklearnMatern(length_scale=rkhs.length_scale_, nu=1.5)(Y, arrays["extension.X"])
-            np.testing.assert_allclose(elliptope.load(path).transform(Y), k @ arrays["extension.alpha"], rtol=1e-12)
+            k = SklearnMatern(length_scale=rkhs.length_scale_, nu=1.5)(Y, arrays["training.extension.kernel.points"])
+            np.testing.assert_allclose(elliptope.load(path).transform(Y), k @ arrays["training.extension.alpha"], rtol=1e-12)
 
     def test_large_files(self, path, monkeypatch):
         """From 2 GB on, zip archives have longer directories."""
@@ -360,17 +363,19 @@ class TestFormat:
 
     def test_every_class_has_a_codec_or_is_known_to_have_none(self):
         """Who adds a kernel or a rule for the diagonal decides here whether models with it can be stored."""
-        attributes = models.TABLES[SDPEmbedding].attributes
-        stored = set(attributes["_diagonal"].classes) | set(attributes["_extension"].classes[Extension]["kernel"].classes)
+        training = models.TABLES[SDPEmbedding].attributes["training_"].classes[SDPTraining]
+        fitted = training["extension"].classes[Extension]["kernel"].classes
+        formulas = fitted[kernels.FittedFormula]["formula"].classes
+        stored = set(training["diagonal"].classes) | set(fitted) | set(formulas)
         functions = {kernels.CallableKernel, diagonals.CallableDiagonal}
         rules = {c for c in vars(diagonals).values() if dataclasses.is_dataclass(c) and c.__module__ == diagonals.__name__}
-        assert stored | functions == rules | set(concrete(kernels.Kernel))
+        assert stored | functions == rules | set(concrete(kernels.Kernel)) | set(concrete(kernels.FittedKernel))
 
     def test_a_sparse_matrix_is_three_arrays_that_others_can_read(self, path):
         est = fitted("graph")
         est.save(path)
         with np.load(path, allow_pickle=False) as arrays:
-            parts = [arrays[f"extension.kernel.graph.{name}"] for name in ("data", "indices", "indptr")]
+            parts = [arrays[f"training.extension.kernel.graph.{name}"] for name in ("data", "indices", "indptr")]
         graph = sparse.csr_array(tuple(parts), shape=(40, 40)).toarray()
         D = euclidean_distances(RANK_4)
         np.testing.assert_allclose(graph[graph > 0], D[graph > 0], rtol=1e-12)
@@ -387,4 +392,5 @@ class TestFormat:
         found = [pair for table in models.TABLES.values() for kind in table.attributes.values() for pair in codecs(kind)]
         assert len(found) > 10
         for cls, fields in found:
-            assert list(fields) == [f.name for f in dataclasses.fields(cls)]
+            # The matrix K of a fitted kernel is left out: models do not keep it.
+            assert list(fields) == [f.name for f in dataclasses.fields(cls) if f.name != "K"]

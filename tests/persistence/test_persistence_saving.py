@@ -29,7 +29,7 @@ class TestWhatCannotBeSaved:
 
     def test_half_fitted(self, path):
         est = small_model()
-        del est._extension
+        del est.training_
         with pytest.raises(NotFittedError):
             est.save(path)
 
@@ -53,7 +53,7 @@ class TestWhatCannotBeSaved:
 
     def test_a_function_that_the_parameters_no_longer_show(self, path):
         est = SDPEmbedding(kernel=rbf_kernel).fit(RANK_4).set_params(kernel="gaussian")
-        with pytest.raises(ModelFileError, match=r"`extension.kernel` is of class CallableKernel"):
+        with pytest.raises(ModelFileError, match=r"`training.extension.kernel.formula` is of class CallableKernel"):
             est.save(path)
 
     def test_values_that_fit_would_not_have_taken(self, path):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..estimators.progress import ProgressBar
+from .._utils.progress import ProgressBar
 from ..sdp import Progress
 from .errors import one_line
 

@@ -10,7 +10,7 @@ import numpy as np
 from .._utils.arrays import Array
 from .._utils.rounding import round_up
 from ..estimators.sdp_embedding import SDPEmbedding
-from ..kernels.neighbors import neighbor_rule
+from ..kernels.choice import find_kernel
 from ..memory.planner import InsufficientMemoryError
 from .console import Console
 from .data import Data, read_data
@@ -63,7 +63,8 @@ def preparation(model: Model) -> str | None:
         return None
     if model.standardizer is not None:
         return "Columns were standardised: these are z-scores."
-    unlike = _unlike(model.est._extension.X)
+    points = model.est.training_.points
+    unlike = None if points is None else _unlike(points)
     warning = f" They differ {unlike}, so that the widest ones decide; --standardize puts them on one scale."
     return f"Columns were taken as they are, not standardised.{warning if unlike else ''}"
 
@@ -99,7 +100,8 @@ def _dense_need(est: Any, n: int) -> str:
     need = f": the kernel of {n} rows alone takes {8 * n * n / 2**30:.3g} GiB"
     if not isinstance(est, SDPEmbedding):
         return need
-    return "" if neighbor_rule(est.kernel) is not None else f"{need}; --kernel neighbors takes far less"
+    rule = find_kernel(est.kernel)
+    return "" if rule is None or "dense" not in rule.operators else f"{need}; --kernel neighbors takes far less"
 
 
 def exit_code(est: Any) -> ExitCode:
@@ -118,7 +120,8 @@ def sentence(est: Any) -> str:
 
 def _scale(est: Any) -> str:
     """The scale of the kernel: neighbours, bandwidth or length scale."""
-    if neighbor_rule(getattr(est, "kernel", None)) is not None:
+    rule = find_kernel(getattr(est, "kernel", None))
+    if rule is not None and rule.scale_parameter == "n_neighbors":
         return f", {est.n_neighbors} neighbours"
     for name in ("bandwidth", "length_scale"):
         value = getattr(est, f"{name}_", None)

@@ -6,13 +6,11 @@ p columns; k columns of the embedding, and r of all its components.
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..kernels.given import Precomputed
-from ..kernels.neighbors import SEARCHES, GraphKernel, NeighborKernel, Neighbors, SparseKernel
+from ..kernels.base import FittedFormula
+from ..kernels.given import PrecomputedKernel
+from ..kernels.neighbors import SEARCHES, GraphKernel, NeighborKernel, Neighbors
 from ..kernels.stationary import Gaussian, Laplacian, Matern
 from ..persistence.arrays import Floats, Graph, Indices
-from ..persistence.container import ModelFileError
 from ..persistence.fields import Choice, Field, Flag, Integer, Number, Optional
 from ..persistence.models import Table, register
 from ..persistence.objects import OneOf, Shared
@@ -21,8 +19,9 @@ from ..sdp import Certificate, NullSpace
 from .diagonals import ConstantDiagonal, KernelDiagonal, NearestDiagonal
 from .diffusion_map import DiffusionMap
 from .extension import Extension, LinearExtension
-from .rkhs_embedding import Program, RKHSEmbedding
+from .rkhs_embedding import RKHSEmbedding
 from .sdp_embedding import SDPEmbedding
+from .training import DiffusionTraining, RKHSTraining, SDPTraining
 
 _FORMULAS: dict[type, dict[str, Field]] = {
     Gaussian: {"bandwidth": Number()},
@@ -30,12 +29,15 @@ _FORMULAS: dict[type, dict[str, Field]] = {
     Matern: {"bandwidth": Number(), "nu": Number()},
 }
 _RULES: dict[type, dict[str, Field]] = {Neighbors: {"search": Choice(SEARCHES)}}
+_FITTED_FORMULA: dict[type, dict[str, Field]] = {
+    FittedFormula: {"formula": OneOf(_FORMULAS), "points": Floats("n", "p")}
+}
 _PRECOMPUTED: dict[type, dict[str, Field]] = {
-    Precomputed: {"self_similarity": Optional(Number(positive=True)), "columns": Optional(Indices("n", below="p"))}
+    PrecomputedKernel: {"columns": Indices("n", below="p"), "self_similarity": Optional(Number(positive=True))}
 }
 _SPARSE: dict[type, dict[str, Field]] = {
     NeighborKernel: {
-        "X": Floats("n", "p"),
+        "points": Floats("n", "p"),
         "scales": Floats("n", positive=True),
         "n_neighbors": Integer(low=2),
         "graph": Optional(Graph("n")),
@@ -48,10 +50,10 @@ _SPARSE: dict[type, dict[str, Field]] = {
         "columns": Indices("n", below="p"),
     },
 }
-_KERNEL = OneOf(_FORMULAS | _PRECOMPUTED | _SPARSE)
+_KERNEL = OneOf(_FITTED_FORMULA | _PRECOMPUTED | _SPARSE)
 _DIAGONAL = OneOf(
     {
-        KernelDiagonal: {"kernel": Shared("extension.kernel", _KERNEL), "M": Number(positive=True)},
+        KernelDiagonal: {"kernel": Shared("training.extension.kernel", _KERNEL), "M": Number(positive=True)},
         ConstantDiagonal: {},
         NearestDiagonal: {"d": Floats("n", positive=True)},
     }
@@ -60,7 +62,6 @@ _EXTENSION = OneOf(
     {
         Extension: {
             "kernel": _KERNEL,
-            "X": Floats("n", "q"),  # q = p, or 0 where the kernel keeps the points, or needs none
             "w": Floats("n", positive=True),
             "m": Floats("n", positive=True),
             "M": Number(positive=True),
@@ -72,23 +73,26 @@ _EXTENSION = OneOf(
 _LINEAR_EXTENSION = OneOf(
     {
         LinearExtension: {
-            "kernel": OneOf(_FORMULAS),
-            "X": Floats("n", "p"),
+            "kernel": OneOf(_FITTED_FORMULA),
             "alpha": Floats("n", "r"),
             "w": Floats("n", positive=True),
         }
     }
 )
-_PROGRAM = OneOf(
-    {
-        Program: {
-            "d": Floats("n", positive=True),
-            "u": Floats("n", positive=True),
-            "jitter": Number(),
-            "place": Indices("N", below="n", low=-1),
-        }
-    }
-)
+# `rows` come first: they say what n is.
+_ROWS: dict[str, Field] = {"rows": Indices("n", below="N")}
+_TRAINING: dict[type, dict[str, Field]] = {
+    SDPTraining: _ROWS | {"extension": _EXTENSION, "diagonal": _DIAGONAL},
+    DiffusionTraining: _ROWS | {"extension": _EXTENSION, "factor": Floats("r")},
+    RKHSTraining: _ROWS
+    | {
+        "extension": _LINEAR_EXTENSION,
+        "d": Floats("n", positive=True),
+        "u": Floats("n", positive=True),
+        "jitter": Number(),
+        "place": Indices("N", below="n", low=-1),
+    },
+}
 _NULL_SPACE = OneOf({NullSpace: {"nullity": Integer(), "spectral_gap": Number(), "rank": Integer(), "unique": Flag()}})
 _CERTIFICATE = OneOf(
     {
@@ -120,14 +124,16 @@ _CERTIFIED: dict[str, Field] = {
     "n_products_": Integer(),
     "eigenvalues_": Floats("r"),
 }
-_KERNELIZED: dict[str, Field] = {
-    "bandwidth_": Optional(Number(positive=True)),
-    "_support": Indices("n", below="N"),
-    "_extension": _EXTENSION,
-}
+_BANDWIDTH: dict[str, Field] = {"bandwidth_": Optional(Number(positive=True))}
+
+
+def _training(cls: type) -> dict[str, Field]:
+    return {"training_": OneOf({cls: _TRAINING[cls]})}
+
+
 # Attributes that ``fit`` sets.
 _FITTED: dict[type, dict[str, Field]] = {
-    SDPEmbedding: _COMMON | _CERTIFIED | _KERNELIZED | {"_diagonal": _DIAGONAL},
+    SDPEmbedding: _COMMON | _CERTIFIED | _BANDWIDTH | _training(SDPTraining),
     RKHSEmbedding: _COMMON
     | _CERTIFIED
     | {
@@ -135,10 +141,9 @@ _FITTED: dict[type, dict[str, Field]] = {
         "smoothness_": Number(positive=True),
         "regularization_": Number(positive=True),
         "trace_": Number(),
-        "_extension": _LINEAR_EXTENSION,
-        "_program": _PROGRAM,
-    },
-    DiffusionMap: _COMMON | _KERNELIZED | {"eigenvalues_": Floats("r"), "_factor": Floats("r")},
+    }
+    | _training(RKHSTraining),
+    DiffusionMap: _COMMON | _BANDWIDTH | {"eigenvalues_": Floats("r")} | _training(DiffusionTraining),
 }
 # What to do about parameters that cannot be stored.
 _REMEDIES = {
@@ -153,13 +158,4 @@ def register_estimators() -> None:
     """Make the estimators storable."""
     parameters = ParameterKinds(OneOf(_FORMULAS | _RULES), _REMEDIES)
     for cls, attributes in _FITTED.items():
-        register(cls, Table(attributes, parameters, _check_columns))
-
-
-def _check_columns(est: Any) -> None:
-    """Training points have as many columns as new ones will have; kernels that keep them, or need none, leave none here."""
-    extension = est._extension
-    q, p = extension.X.shape[1], est.n_features_in_
-    expected = 0 if isinstance(extension.kernel, SparseKernel) else p
-    if q != expected and not (q == 0 and isinstance(extension.kernel, Precomputed)):
-        raise ModelFileError(f"`extension.X` must have {expected} columns, got {q}")
+        register(cls, Table(attributes, parameters))

@@ -2,7 +2,7 @@
 
 A field packs a value into JSON and, apart from it, arrays; it unpacks them into a value of its kind or raises
 :class:`ModelFileError`. The ``place`` of a value is its path in the model, with the names that the file uses, such as
-``extension.kernel``.
+``training.extension.kernel``.
 """
 
 from __future__ import annotations

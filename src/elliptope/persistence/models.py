@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +19,6 @@ class Table:
 
     attributes: dict[str, Field]  # set by ``fit``
     parameters: ParameterKinds
-    check: Callable[[Any], None]  # given a loaded estimator, raises ModelFileError if its parts do not fit together
 
 
 # Filled by the package that defines the estimators: this one knows none of them.
@@ -78,5 +76,4 @@ def unpack(header: dict[str, Any], reading: Reading) -> Any:
     output = _OUTPUT.unpack(header["set_output"], "set_output", reading)
     if output is not None:
         est.set_output(transform=output)
-    table.check(est)
     return est

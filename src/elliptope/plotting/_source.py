@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._utils.arrays import Array
 from .._utils.rounding import decimal_above
 from ..estimators.diffusion_map import DiffusionMap
-from ..kernels.neighbors import neighbor_rule
+from ..kernels.choice import find_kernel
 from ..sdp import Certificate
 
 # The grade of a certificate, as said of its gap.
@@ -82,7 +82,8 @@ def _name(step: Any) -> str:
         scale = getattr(step, attribute, None)
         if scale is not None:
             name += f", {symbol} = {scale:.4g}"
-    if neighbor_rule(getattr(step, "kernel", None)) is not None:
+    rule = find_kernel(getattr(step, "kernel", None))
+    if rule is not None and rule.scale_parameter == "n_neighbors":
         name += f", {step.n_neighbors} neighbours"
     return name
 

@@ -193,7 +193,7 @@ def _about_estimator(estimator: Any) -> dict[str, Any]:
         "estimator": type(estimator).__name__,
         "symbol": _symbol(estimator),
         "tol": float(estimator.tol),
-        "scores": _scores(estimator),
+        "scores": estimator.training_.log_density,
         "parameters": {name: describe(value) for name, value in sorted(estimator.get_params(deep=False).items())},
         "versions": {"Python" if name == "python" else name: v or "unknown" for name, v in versions("plotly").items()},
     }
@@ -201,22 +201,13 @@ def _about_estimator(estimator: Any) -> dict[str, Any]:
 
 def _training_rows(estimator: Any) -> tuple[Array | None, Array]:
     """Training points (None for a kernel matrix or a graph), and the row of each in the data."""
-    extension, n = estimator._extension, len(estimator.embedding_)
-    points, rows = extension.X, np.arange(n)
-    if isinstance(estimator, SDPEmbedding):
-        points, rows = extension.points, estimator._support
-    if len(rows) != len(points):
+    training, n = estimator.training_, len(estimator.embedding_)
+    if len(training.rows) != n and not isinstance(estimator, SDPEmbedding):
         raise ValueError(
-            f"`X_or_estimator` must have kept all rows, got {len(points)} points for {n} rows: it has merged equal rows, or "
-            "left out rows of weight zero. Fit it to distinct rows with positive weights."
+            f"`X_or_estimator` must have kept all rows, got {len(training.rows)} points for {n} rows: it has merged equal "
+            "rows, or left out rows of weight zero. Fit it to distinct rows with positive weights."
         )
-    return (None if points.shape[1] == 0 else points), rows
-
-
-def _scores(estimator: Any) -> Array:
-    """``score_samples`` of the training points; an SDPEmbedding has kept their degrees."""
-    extension = estimator._extension
-    return np.log(extension.m) if isinstance(estimator, SDPEmbedding) else extension.log_mass(extension.X)
+    return training.points, training.rows
 
 
 def _columns(points: Array, given: Sequence[str] | None, estimator: CertifiedEmbedding, first: int) -> tuple[Column, ...]:

@@ -71,7 +71,7 @@ def make_slider(
     """
     automatic = isinstance(bandwidths, str) and bandwidths == "auto"
     others = other_bandwidths(bandwidths, estimator, len(rows), limits)
-    own, w = _own_record(estimator, rows), estimator._extension.w
+    own, w = _own_record(estimator, rows), estimator.training_.weights
     if not others or points is None:
         return Slider(BandwidthPath((own,), (), w), 0, _no_slider(estimator, len(rows)) if automatic else None)
     budget = _budget(estimator, len(rows), limits) if automatic else None

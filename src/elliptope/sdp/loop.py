@@ -111,7 +111,8 @@ class Loop:
         best, limit = self.best, self.meter.limit
         assert best is not None
         self.meter.limit = self.limit
-        self.iterate = self.meter.evaluate(best.H)
+        # Once more in double precision, which a solve with a single product never left.
+        self.iterate = self.meter.evaluate(best.H) if self.meter.left >= 1 else best
         try:
             if self.stop != "interrupted" and not self.out_of_products:
                 try:
@@ -170,7 +171,10 @@ class Loop:
 
     def _ascend(self, iterates: Iterator[Iterate], goal: Goal) -> bool:
         """Go on until a proof may succeed; True when the method ended by itself before that."""
-        for iterate in iterates:
+        while len(self.history) < self.max_iter:
+            iterate = next(iterates, None)
+            if iterate is None:
+                return True
             if self.iterate is None or not iterate.absolute < math.inf:
                 check_size(iterate)
             self.iterate = iterate
@@ -179,10 +183,8 @@ class Loop:
             self._report(iterate)
             if goal.reached(iterate) or self.stop is not None:
                 return False
-            if len(self.history) >= self.max_iter:
-                self.stop = "max_iter"
-                return False
-        return True
+        self.stop = "max_iter"
+        return False
 
     def _certify(self, stalled: bool) -> tuple[Certificate, Array | None, bool]:
         """A certificate, a direction of negative curvature if one was met, and whether H was taken to have converged."""

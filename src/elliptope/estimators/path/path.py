@@ -21,12 +21,12 @@ from sklearn.utils import check_array
 
 from ..._utils.arrays import Array
 from ..._utils.checks import check_positive
+from ..._utils.progress import ProgressBar
 from ..._version import __version__
 from ...kernels.choice import BUILT_IN
 from ...sdp import Certificate, NullSpace
 from ...sdp.steps import normalize_rows
-from ..base import check_sample_weight
-from ..progress import ProgressBar
+from ..pose import check_sample_weight
 from ..sdp_embedding import SDPEmbedding
 from .checkpoint import Checkpoint, Entry, describe
 from .records import BandwidthPath, PathRecord, align, widen

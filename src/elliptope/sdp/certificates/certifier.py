@@ -152,7 +152,8 @@ class _Lowest:
 
 
 def _lowest(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> _Lowest:
-    metrics, steps = dual_metrics(iterate), int(min(_LANCZOS_STEPS, meter.left))
+    metrics = dual_metrics(iterate)
+    steps = int(max(min(_LANCZOS_STEPS, meter.left), 1))  # where no product is left the first one says so
     found = dict(zip(metrics, whitened_lanczos(meter, iterate, metrics.values(), rng, steps), strict=True))
     name = cheapest(iterate, metrics, found)
     return _Lowest(name, metrics[name], max(0.0, -found[name].lower), found[name])
