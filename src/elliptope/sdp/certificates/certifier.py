@@ -48,7 +48,7 @@ def certify_converged(meter: Meter, iterate: Iterate, rng: np.random.Generator, 
 
     def prove_or_estimate() -> Found:
         low = _lowest(meter, iterate, rng)
-        if _MARGIN * low.shift * low.metric.total(iterate.objective) <= tol * iterate.gain:
+        if low.shift * low.metric.total(iterate.objective) <= tol * iterate.gain:
             return _prove_from(meter, iterate, low)
         errors = meter.problem.operator.error_bounds
         return bound(iterate, low.name, low.metric, low.shift, "estimate", math.nan, errors), low.direction
@@ -153,12 +153,13 @@ def _lowest(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> _Lowest
     steps = int(max(min(4 * meter.problem.tuning.lanczos_steps, meter.left), 1))
     found = dict(zip(metrics, whitened_lanczos(meter, iterate, metrics.values(), rng, steps), strict=True))
     name = cheapest(iterate, metrics, found)
-    return _Lowest(name, metrics[name], max(0.0, -found[name].lower), found[name])
+    # At the Ritz value itself L + sM is singular at best.
+    return _Lowest(name, metrics[name], max(0.0, -1.01 * found[name].lower), found[name])
 
 
 def _prove_from(meter: Meter, iterate: Iterate, low: _Lowest) -> Found:
-    """A proof a little above that shift or, as Ritz values are optimistic, at as much more as it takes."""
-    shift = 1.01 * low.shift  # at the Ritz value itself L + sM is singular at best
+    """A proof at that shift or, as Ritz values are optimistic, at as much more as it takes."""
+    shift = low.shift
     while shift < math.inf:
         certificate = _factorize(meter, iterate, low.name, low.metric, shift)
         if certificate is not None:
