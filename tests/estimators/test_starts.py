@@ -12,7 +12,7 @@ from elliptope.datasets import two_moons
 from elliptope.estimators import sdp_embedding as embedding
 from elliptope.estimators import starts as _starts
 from elliptope.estimators.starts import start_entries, truncated_start
-from elliptope.kernels import Gaussian, Laplacian
+from elliptope.kernels import FittedFormula, Gaussian, Laplacian
 from elliptope.memory.available import Memory
 from elliptope.operators import TiledOperator, sparse
 from elliptope.sdp.loop import Loop
@@ -34,7 +34,7 @@ def small(monkeypatch):
 def start(kernel, rank="auto"):
     J = TiledOperator(kernel, X)
     J.set_row_scale(np.sqrt(J.abar_diagonal()))
-    return J, truncated_start(J, kernel, X, np.sqrt(J.abar_diagonal()), rank, 0)
+    return J, truncated_start(J, FittedFormula(kernel, X), np.sqrt(J.abar_diagonal()), rank, 0)
 
 
 class TestTruncated:
@@ -72,7 +72,7 @@ class TestTruncated:
         monkeypatch.setattr(_starts, "solve", lambda cost, **_: costs.append(cost))
         J = TiledOperator(NARROW, X, np.random.default_rng(0).uniform(0.5, 2.0, len(X)))
         J.set_row_scale(J.w * np.sqrt(J.abar_diagonal()))
-        truncated_start(J, NARROW, X, J.w * np.sqrt(J.abar_diagonal()), "auto", 0)
+        truncated_start(J, FittedFormula(NARROW, X), J.w * np.sqrt(J.abar_diagonal()), "auto", 0)
         (surrogate,) = costs
         np.testing.assert_allclose(surrogate.offset(), J.offset(), rtol=1e-12)
         difference = J.core_matmat(np.eye(len(X))) - surrogate.core_matmat(np.eye(len(X)))

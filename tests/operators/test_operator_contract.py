@@ -63,7 +63,7 @@ def build_dense(X, w, dtype, n_jobs):
 
 
 def build_neighbors(X, w, dtype, n_jobs):
-    _, K = Neighbors().fit(X, 9, n_jobs)
+    K = Neighbors().fit(X, n_neighbors=9, n_jobs=n_jobs).matrix()
     return SparseOperator(K, w, n_jobs), long(NaiveNeighbors(X, 9).K)
 
 

@@ -278,7 +278,7 @@ def test_optimality_conditions():
 def test_tuning_decides_how_soon_and_not_what():
     C = indefinite(60)
     expected = solve(C, rng=0).certificate
-    for change in ({"rank": 2}, {"warm_up": 0}, {"first_attempt": 0.1}, {"small": 0}, {"forcing": 1e-3}, {"basin": 1e-3}):
+    for change in ({"rank": 2}, {"first_attempt": 0.1}, {"small": 0}, {"forcing": 1e-3}, {"basin": 1e-3}):
         solution = solve(C, rng=0, tuning=replace(TUNING, **change))
         assert solution.status == "optimal"
         assert_bracket(solution.certificate, expected)

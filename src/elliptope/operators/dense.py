@@ -11,8 +11,7 @@ from scipy.linalg.blas import dsyrk
 
 from .._utils.arrays import Array, as_numpy, hollow, largest, namespace, smallest
 from .._utils.rounding import UNIT
-from .._utils.threads import ONE_THREAD, blas_has_small_kernels, in_order
-from ..kernels.base import Kernel
+from .._utils.threads import ONE_THREAD, blas_has_small_kernels
 from .base import KernelOperator, Operator, ScaledOperator
 
 # Side of the tiles in which the kernel is computed and rescaled: two float64 tiles stay in a core's cache.
@@ -32,27 +31,6 @@ def _tiles(n: int) -> list[tuple[slice, slice]]:
     """Tiles of the lower triangle, diagonal included."""
     starts = range(0, n, _TILE)
     return [(slice(i, min(i + _TILE, n)), slice(j, min(j + _TILE, n))) for i in starts for j in starts if j <= i]
-
-
-def kernel_matrix(kernel: Kernel, X: Array, n_jobs: int = 1) -> Array:
-    """K_ij = k(x_i, x_j), shape (n, n); tiles of one half are computed by ``n_jobs`` threads and mirrored."""
-    n = len(X)
-    K = np.empty((n, n))
-
-    def fill(tile: tuple[slice, slice]) -> None:
-        rows, columns = tile
-        T = kernel.block(X[rows], X[columns])
-        if rows == columns:  # mirrored, so that K is symmetric to the last bit
-            T = np.tril(T, -1)
-            T += T.T
-            np.fill_diagonal(T, kernel.diagonal(X[rows]))
-        else:
-            K[columns, rows] = T.T
-        K[rows, columns] = T
-
-    for _ in in_order(fill, _tiles(n), n_jobs):  # consuming the iterator raises what a tile raised
-        pass
-    return K
 
 
 def thin_product(K: Array, V: Array) -> Array:

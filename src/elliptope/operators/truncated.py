@@ -15,9 +15,9 @@ import math
 import numpy as np
 from scipy import sparse
 from scipy.optimize import brentq
-from sklearn.utils import gen_batches
 
 from .._utils.arrays import Array
+from .._utils.blocks import blocks
 from .._utils.rounding import TINY
 from ..kernels.base import Kernel
 from ..kernels.search import pairs_within
@@ -85,7 +85,7 @@ def cutoff_for(kernel: Kernel, X: Array, w: Array, entries: float) -> tuple[floa
     rows = slice(None, None, -(-len(X) // _SAMPLED))
     sample, w = X[rows], w[rows].astype(np.float32)
     values = np.empty((len(sample), len(sample)), dtype=np.float32)
-    for part in gen_batches(len(sample), _SAMPLED_TOGETHER):
+    for part in blocks(0, len(sample), _SAMPLED_TOGETHER):
         values[part] = kernel.block(sample[part], sample)
     np.fill_diagonal(values, 0.0)
     kept = min(max(round(values.size * entries / len(X) ** 2), 1), values.size)

@@ -67,7 +67,7 @@ class TestHandover:
         for sigma, steps, interior in ((1.0, 15, False), (1.0, 0, True), (0.6, 15, True)):
             J = kernel_cost(WINE, sigma)
             slow, _ = self.solve(J, interior_point_rows=0)
-            found, began = self.solve(J, dense_steps=steps)
+            found, began = self.solve(J, newton_steps=steps)
             assert (began < np.inf) == interior
             difference = found.certificate.objective - slow.certificate.objective
             assert abs(difference) <= 2e-6 * found.certificate.gain

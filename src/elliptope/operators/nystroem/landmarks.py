@@ -43,12 +43,13 @@ import numpy as np
 from scipy.linalg.blas import dtrsm
 
 from ..._utils.arrays import Array
+from ..._utils.blocks import blocks
 from ..._utils.checks import check_choice
 from ..._utils.rounding import UNIT
 from ..._utils.threads import in_order
 from ...kernels.base import Kernel
 from ..factorization import upper_cholesky
-from .tall import blocks, chunks, to_single
+from .tall import chunks, to_single
 
 # η: what a value of a kernel may be off by, relative to √(k(x,x) k(y,y)). Kernels form distances to about this.
 _KERNEL_ERROR = 1e-12

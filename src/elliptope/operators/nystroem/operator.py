@@ -23,6 +23,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from ..._utils.arrays import Array
+from ..._utils.blocks import blocks
 from ..._utils.checks import check_choice, check_integer, check_vector
 from ..._utils.rounding import TINY, UNIT
 from ..._utils.threads import in_order
@@ -33,7 +34,7 @@ from ..factorization import Factorization
 from ..metric import DiagonalMetric, Metric
 from .landmarks import partial_cholesky
 from .schur import prove_definite
-from .tall import TallFactor, blocks
+from .tall import TallFactor
 
 # 2u for the roundings of an entry of F Fᵀ, and a little for their product.
 _STORAGE_ERROR = {"float64": 0.0, "float32": 1.01 * float(np.finfo(np.float32).eps)}

@@ -6,10 +6,13 @@ rows, so that results are the same, to the last bit, for any number of threads.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
 from ..._utils.arrays import Array
+from ..._utils.blocks import blocks
 from ..._utils.threads import in_order
 
 # Rows that one thread takes at a time.
@@ -20,12 +23,7 @@ _ROWS = 128
 _GRAM_ROWS = 1024
 
 
-def blocks(start: int, stop: int, size: int) -> list[slice]:
-    """[start, stop) cut into slices of ``size``, the last one shorter."""
-    return [slice(i, min(i + size, stop)) for i in range(start, stop, size)]
-
-
-def chunks(n: int) -> list[slice]:
+def chunks(n: int) -> Iterator[slice]:
     """The rows, as threads share them."""
     return blocks(0, n, _CHUNK)
 
