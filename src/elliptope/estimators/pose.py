@@ -45,7 +45,8 @@ class Posed:
 
     given: Rows
     sample: Sample
-    kernel: FittedKernel
+    rule: KernelRule
+    kernel: FittedKernel  # the rule, fitted to the points
     operator: KernelOperator
 
     @property
@@ -86,7 +87,7 @@ def pose(X: Any, sample_weight: Array | None, estimator: Any, *, only: str | Non
     sample = _points(given, rule)
     kernel = rule.fit(given.X, sample.rows, **{name: getattr(estimator, name) for name in rule.parameters})
     J = _build(operator, kernel, sample.w, estimator, n_jobs)
-    return Posed(given, sample, kernel.without_matrix(), J)
+    return Posed(given, sample, rule, kernel.without_matrix(), J)
 
 
 def validate_rows(X: Any, sample_weight: Array | None, estimator: Any, accept_sparse: str | bool = False) -> Rows:

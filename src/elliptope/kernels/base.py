@@ -20,11 +20,13 @@ from .._utils.arrays import Array
 from .._utils.blocks import blocks, rows_per_block
 from .._utils.threads import in_order
 from .checks import check_kernel_matrix
-from .rows import DenseRows, LogRows
+from .rows import DenseRows, LogRows, SparseRows
 
 # Training points that new rows are compared with at a time, and kernel values of such a tile: it stays in a core's cache.
 _TILE_COLUMNS = 1024
 CACHED_ENTRIES = 2**18
+# Entries that one new row takes: its neighbours, the points that see it, and the search for both.
+SPARSE_ROW_ENTRIES = 64
 # Side of the tiles in which a matrix is computed: two float64 tiles stay in a core's cache.
 _TILE = 512
 # Rows on which a user's kernel is tried out before the whole matrix is built.
@@ -72,6 +74,23 @@ class FittedKernel(ABC):
     def fitted_values(self) -> dict[str, Array]:
         """What ``fit`` computed from the points, by the name of each: the same after :meth:`refit`."""
         return {}
+
+
+class SparseKernel(FittedKernel):
+    """A kernel whose rows are mostly zero, and one on the diagonal."""
+
+    is_sparse = True
+    threaded = True  # the search is
+
+    @abstractmethod
+    def log_rows(self, X: Any) -> sparse.csr_array:
+        """log k(x_i, y_j), (len(X), n), as stored entries; what is not stored is a zero of the kernel."""
+
+    def rows(self, X: Any) -> Iterator[LogRows]:
+        yield SparseRows(self.log_rows(X))
+
+    def rows_together(self, p: int) -> int:
+        return rows_per_block(min(SPARSE_ROW_ENTRIES, self.n_points), p)
 
 
 class KernelRule(ABC):
