@@ -179,7 +179,7 @@ def _certificate(label: str, status: str, proof: Certificate, rank: int, product
 
 
 def certified_path(X: np.ndarray, bandwidths: Iterable[float], seed: int) -> BandwidthPath:
-    """The SDP embedding along bandwidths, with a bar where somebody watches."""
+    """The SDP embedding along bandwidths, with a progress bar on a terminal."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return bandwidth_path(X, bandwidths, random_state=seed, verbose=sys.stderr.isatty())
@@ -192,7 +192,7 @@ def spectrum(estimator: SDPEmbedding, k: int) -> np.ndarray:
 
 
 def progress(label: str, items: Iterable[Any]) -> Iterator[Any]:
-    """Iterate over ``items`` with a bar on standard error; silent when nobody watches."""
+    """Iterate over ``items`` with a progress bar on standard error, if that is a terminal."""
     items = list(items)
     watched = sys.stderr.isatty()
     for count, item in enumerate(items):

@@ -230,9 +230,8 @@ def load_mnist_digits(
     digits : sequence of int, default=(1, 4)
         The digits to keep.
     data_home : path or None, default=None
-        Folder that holds ``mnist_train_1_4.npz``, with arrays ``X`` (pixels from 0 to 255) and ``y``.
-        ``None``: the folder named by the environment variable ``ELLIPTOPE_DATA``; if that is unset or
-        empty, OpenML.
+        Folder that holds ``mnist_train_1_4.npz``, with arrays ``X`` (pixels from 0 to 255) and ``y``; see
+        :func:`load_htru2`.
 
     Returns
     -------
@@ -243,10 +242,8 @@ def load_mnist_digits(
 
     Raises
     ------
-    FileNotFoundError
-        If a folder is given and the file is not in it.
-    OSError
-        If no folder is given and OpenML cannot be reached.
+    FileNotFoundError, OSError
+        As :func:`load_htru2`.
     ValueError
         If `digits` is not a non-empty sequence of integers from 0 to 9, or the local file lacks one of
         them.

@@ -35,23 +35,20 @@ def drop_light_columns(H: Array, weights: Array, share: float, rng: np.random.Ge
     return _keep(H, squares > share * squares.sum(), rng)
 
 
-def add_columns(H: Array, columns: int, size: float, rng: np.random.Generator) -> Array:
-    """H with so many columns of normal entries of that size, rows normalised."""
-    return normalize_rows(hstack([H, like(H, size * rng.standard_normal((H.shape[0], columns)))]), rng)
-
-
 def largest_rank(n: int) -> int:
     """Some optimum has a rank r with r(r + 1)/2 ≤ n (Barvinok 1995, Pataki 1998); one more column leaves room to move."""
     return int(math.sqrt(2 * n)) + 1
 
 
-def double_columns(H: Array, size: float, rng: np.random.Generator) -> Array:
-    """Twice the columns, but no more than :func:`largest_rank`.
+def double_columns(H: Array, rng: np.random.Generator) -> Array:
+    """Twice the columns, but no more than :func:`largest_rank`; the new ones have small random entries.
 
     A second-order critical point with a column to spare is optimal; others need not be.
     """
     n, r = H.shape
-    return add_columns(H, max(min(2 * r, largest_rank(n)) - r, 0), size, rng)
+    more = max(min(2 * r, largest_rank(n)) - r, 0)
+    # Half or twice as large makes no difference.
+    return normalize_rows(hstack([H, like(H, 0.1 * rng.standard_normal((n, more)))]), rng)
 
 
 def _principal(H: Array, weighted: Array) -> tuple[Array, Array]:

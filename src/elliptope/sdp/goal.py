@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 from .iterate import Iterate
 
-# Part of a gap up to which a defect says by itself that the gap is within reach.
-_CLEAR = 0.1
-
 
 @dataclass
 class Goal:
@@ -25,8 +22,9 @@ class Goal:
     aim: float = 0.0
 
     def reached(self, iterate: Iterate) -> bool:
+        # A defect far below the gap says by itself that the gap is within reach.
         return (
             iterate.defect <= self.defect
             and (self.stationarity == math.inf or iterate.stationarity <= self.stationarity)
-            and (self.gap == math.inf or iterate.defect <= _CLEAR * self.gap or not iterate.least_gap > self.gap)
+            and (self.gap == math.inf or iterate.defect <= 0.1 * self.gap or not iterate.least_gap > self.gap)
         )

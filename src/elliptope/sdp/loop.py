@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._utils.arrays import Array, hstack, largest
-from .._utils.rounding import round_up
+from .._utils.rounding import UNIT, round_up
 from .ascent import Method
 from .certificates.certificate import NATURAL, Certificate, no_bound
 from .certificates.certifier import attempt_proof, certify_converged, prove, quick_bound
 from .certificates.probabilistic import MAX_FAILURES, estimate_gap
-from .factors import drop_columns
+from .factors import SMALL_COLUMN, drop_columns
 from .goal import Goal
 from .iterate import Iterate, check_size
 from .problem import Meter, OutOfProducts
@@ -22,12 +22,6 @@ from .steps import normalize_rows
 
 # A proof is tried where it may succeed: the least gap that it could show is at most this part of the tolerance.
 _PROVABLE = 0.8
-# Stationarity that double precision does not go below.
-_SMALLEST_STATIONARITY = 1e-14
-# Length of the shortest step that is tried along a direction of negative curvature.
-_SMALLEST_ESCAPE = 1e-5
-# Iteration of the first estimate of the bound for a callback; the next ones come when their number has doubled.
-_FIRST_ESTIMATE = 8
 
 
 class Progress(NamedTuple):
@@ -149,7 +143,7 @@ class Loop:
                 if not stalled:
                     continue
                 # A column that is almost zero is almost free to move; without it the rest may settle.
-                trimmed = drop_columns(self.last.H, tuning.trimmed_column, self.rng)
+                trimmed = drop_columns(self.last.H, SMALL_COLUMN, self.rng)
                 if trimmed.shape[1] == self.last.H.shape[1]:
                     return certificate
                 iterates = self.method(self.meter, trimmed, goal, self.rng)
@@ -160,7 +154,7 @@ class Loop:
             elif stalled:
                 return None
             else:
-                level, target = tuning.refinement * level, tuning.refinement * target
+                level, target = 0.2 * level, 0.2 * target
         return None
 
     def _set(self, goal: Goal, level: float, target: float) -> None:
@@ -191,7 +185,7 @@ class Loop:
         if self.meter.in_single_precision:
             self.meter.use_double_precision()
             self.iterate = self.meter.evaluate(self.last.H)
-        converged = stalled or self.accurate or self.last.defect <= self.tuning.converged * self.tol
+        converged = stalled or self.accurate
         how = certify_converged if converged else attempt_proof
         certificate, direction = how(self.meter, self.last, self.rng, self.tol)
         if certificate.grade != "estimate":
@@ -204,7 +198,7 @@ class Loop:
         if not self.polish or certificate.weights not in NATURAL or (null is not None and not null.unique):
             return math.inf
         gap = 1.0 if null is None else null.spectral_gap
-        return max(self.tuning.polish * self.tol * gap, _SMALLEST_STATIONARITY)
+        return max(self.tuning.polish * self.tol * gap, 100 * UNIT)  # rounding leaves no less
 
     def _escape(self, direction: Array | None) -> Array | None:
         """Append a direction of negative curvature of L as a new column, as far as that ascends."""
@@ -213,7 +207,7 @@ class Loop:
         iterate = self.last
         z = direction / largest(abs(direction))
         step = 0.5
-        while step > _SMALLEST_ESCAPE:
+        while step > 1e-5:  # the curvature of shorter ones is lost in rounding
             H = normalize_rows(hstack([iterate.H, step * z[:, None]]), self.rng)
             if self.meter.evaluate(H).gain > iterate.gain:
                 return H
@@ -223,7 +217,7 @@ class Loop:
     def _report(self, iterate: Iterate) -> None:
         """Record an iteration, and show it to the callback, which may stop the solve."""
         count = len(self.history) + 1
-        if self.callback is not None and count >= _FIRST_ESTIMATE and count & (count - 1) == 0:
+        if self.callback is not None and count >= 8 and count & (count - 1) == 0:  # 8, 16, 32, …
             self.estimate = iterate.gain + estimate_gap(self.display[0], iterate, self.display[1])
         progress = self.progress(iterate, count)
         self.history.append(progress)

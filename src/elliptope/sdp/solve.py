@@ -26,8 +26,6 @@ from .verdict import Ended, verdict
 # Products that a solve may take per iteration, on average, where ``max_products`` does not say: solves that end well took up
 # to 10, and ``max_iter`` is to bound all that a solve does.
 _PRODUCTS_PER_ITERATION = 20
-# By which a row of a factor may differ from length 1.
-_UNIT_LENGTH = 1e-8
 
 
 @dataclass(frozen=True)
@@ -185,7 +183,7 @@ def certify(
     meter = Meter(Problem(as_operator(cost, diagonal)))
     H = check_factor("factor", factor, meter.problem.n)
     off = np.abs(np.linalg.norm(H, axis=1) - 1)
-    if off.max() > _UNIT_LENGTH:
+    if off.max() > 1e-8:
         row = int(off.argmax())
         raise ValueError(f"`factor` must have rows of length 1, got {np.linalg.norm(H[row]):.6g} in row {row}.")
     iterate = meter.evaluate(like(meter.problem.offset, normalize_rows(H, check_rng(rng))))

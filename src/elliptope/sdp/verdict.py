@@ -8,9 +8,6 @@ from .._utils.rounding import round_up
 from .certificates.certificate import NATURAL, Certificate
 from .certificates.uniqueness import NullSpace
 
-# Error of B, relative to the tolerance, beyond which a solve that rounding has ended is not called optimal.
-_LOOSE = 100.0
-
 
 @dataclass(frozen=True)
 class Ended:
@@ -62,7 +59,7 @@ def _undetermined(certificate: Certificate, tol: float, polish: bool, settled: f
         return None
     if not null.strict:
         return f"strict complementarity fails to working precision, which leaves B undetermined: {_dimensions(null)}"
-    if certificate.stationarity > tol * min(1.0, _LOOSE * null.spectral_gap):
+    if certificate.stationarity > tol * min(1.0, null.spectral_gap / settled):
         return (
             f"rounding leaves B undetermined: its rows are stationary to {certificate.stationarity:.1e}, and L has a "
             f"spectral gap of {null.spectral_gap:.1e}"

@@ -21,7 +21,7 @@ from ..iterate import Iterate
 from ..problem import Meter
 from ..steps import retract
 from .linalg import cholesky, inverse_from_cholesky
-from .line_search import PROGRESS, flat_step, line_search
+from .line_search import flat_step, line_search, settles
 
 # Regularisation below which it is lost in the rounding of the factorisation.
 _SMALLEST_REGULARIZATION = 1e-12
@@ -62,7 +62,7 @@ def _two_steps(
     middle = meter.evaluate(retract(iterate.H, D, 1.0, rng))
     D, _ = _direction(J, middle, mu)
     new = meter.evaluate(retract(middle.H, like(iterate.H, D), 1.0, rng))
-    return new if new.stationarity < PROGRESS * iterate.stationarity else None
+    return new if settles(new, iterate) else None
 
 
 def _direction(J: Array, iterate: Iterate, mu: float) -> tuple[Array, float]:

@@ -22,9 +22,6 @@ from ..problem import Meter
 from ..steps import normalize_rows
 from .linalg import cholesky, inverse_from_cholesky
 
-# Lanczos steps that estimate how far a step may go.
-_STEP_LANCZOS = 10
-
 
 def interior_point(meter: Meter, H: Array, rng: np.random.Generator) -> Iterator[Iterate]:
     """Yields the factor that X approaches, rounded from X at every step with as many columns as ``H``.
@@ -97,7 +94,7 @@ def _longest_step(factor: Array, D: Callable[[Array], Array], part: float, rng: 
     So few steps lose no orthogonality that would matter to an estimate.
     """
     n = len(factor)
-    steps = min(_STEP_LANCZOS, n)
+    steps = min(10, n)
     alpha, beta = np.empty(steps), np.empty(steps)
     q, previous = rng.standard_normal(n), np.zeros(n)
     norm = math.sqrt(q @ q)

@@ -12,8 +12,6 @@ from ..steps import retract
 # Part of the slope that a step must realise, and the factor by which a step that does not is shortened (Armijo).
 _ARMIJO = 1e-4
 _BACKTRACK = 0.3
-# A step where the objective is flat to rounding must reduce the stationarity by this factor.
-PROGRESS = 0.8
 
 
 def line_search(
@@ -35,4 +33,9 @@ def line_search(
 def flat_step(meter: Meter, iterate: Iterate, D: Array, rng: np.random.Generator) -> Iterate | None:
     """A full step where the objective is flat to rounding: only the gradient still tells better from worse."""
     new = meter.evaluate(retract(iterate.H, D, 1.0, rng))
-    return new if new.stationarity < PROGRESS * iterate.stationarity else None
+    return new if settles(new, iterate) else None
+
+
+def settles(new: Iterate, old: Iterate) -> bool:
+    """Whether rows are clearly closer to where they ought to be."""
+    return new.stationarity < 0.8 * old.stationarity

@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator
 import numpy as np
 
 from ..._utils.arrays import Array
-from ..factors import double_columns, drop_columns, drop_light_columns, largest_rank
+from ..factors import double_columns, drop_light_columns, largest_rank
 from ..goal import Goal
 from ..iterate import Iterate
 from ..problem import Meter
@@ -32,7 +32,7 @@ def auto(meter: Meter, H: Array, goal: Goal, rng: np.random.Generator) -> Iterat
     problem, tuning = meter.problem, meter.problem.tuning
     factors = problem.operator.has_entries
     small = factors and problem.n <= tuning.small
-    patience = tuning.small_patience if small else tuning.patience_per_row * problem.n
+    patience = tuning.patience if small else tuning.patience_per_row * problem.n
     budget = meter.count + patience if factors and problem.n <= tuning.interior_point_rows else math.inf
     iterate = yield from _warm_up(meter, H, rng)
     # A start in the basin was polished before: more columns would only move it away.
@@ -41,7 +41,7 @@ def auto(meter: Meter, H: Array, goal: Goal, rng: np.random.Generator) -> Iterat
         iterate = yield from _approach(meter, iterate, goal, rng, budget)
         slow = iterate.defect >= tuning.basin and meter.count > budget
         if slow and small:
-            iterate, _ = yield from _limited(dense_newton(meter, iterate, rng), iterate, tuning.dense_steps, tuning.basin)
+            iterate, _ = yield from _limited(dense_newton(meter, iterate, rng), iterate, tuning.newton_steps, tuning.basin)
             slow = iterate.defect >= tuning.basin
         if slow:
             break
@@ -50,7 +50,7 @@ def auto(meter: Meter, H: Array, goal: Goal, rng: np.random.Generator) -> Iterat
         if polished or compressed is not iterate or iterate.H.shape[1] >= largest_rank(problem.n):
             iterate = compressed
             break
-        iterate = meter.evaluate(double_columns(iterate.H, tuning.widening, rng))
+        iterate = meter.evaluate(double_columns(iterate.H, rng))
     if not slow:
         iterate, slow = yield from _converge(meter, iterate, goal, rng)
     if slow:
@@ -63,7 +63,7 @@ def _warm_up(meter: Meter, H: Array, rng: np.random.Generator) -> Steps:
     Where the operator has a metric, a random H is smoothed by it instead: rough rows are too far from anything good.
     """
     metric = meter.problem.metric
-    for _ in range(meter.problem.tuning.warm_up):
+    for _ in range(4):  # more are never needed
         iterate = meter.evaluate(H)
         if iterate.defect < _RANDOM:
             return iterate
@@ -111,8 +111,7 @@ def _compress(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> Itera
         lighter = meter.evaluate(light)
         if lighter.gain >= iterate.gain * (1 - iterate.defect**2) and lighter.defect < tuning.basin:
             return lighter
-    used = drop_columns(H, tuning.idle_column * iterate.stationarity, rng)
-    return meter.evaluate(used) if used.shape[1] < H.shape[1] else iterate
+    return iterate
 
 
 def _converge(
@@ -121,19 +120,18 @@ def _converge(
     """Newton's method; by factorisations where conjugate gradients take too long. Also returns whether these do, too."""
     problem, tuning = meter.problem, meter.problem.tuning
     dense = problem.operator.has_entries and problem.n <= tuning.dense_newton_rows
-    iterate, converged = yield from newton(meter, iterate, goal, rng, tuning.cg_steps if dense else tuning.max_cg)
+    iterate, converged = yield from newton(meter, iterate, goal, rng, tuning.patience if dense else 10 * tuning.patience)
     if converged:
         return iterate, False
     if not dense:
         return (yield from _limited(quasi_newton(meter, iterate, rng), iterate))
-    most = tuning.dense_steps if problem.n <= tuning.interior_point_rows else None
+    most = tuning.newton_steps if problem.n <= tuning.interior_point_rows else None
     return (yield from _limited(dense_newton(meter, iterate, rng), iterate, most))
 
 
 def _by_interior_point(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> Iterator[Iterate]:
     """The interior-point method with four times the columns: where steps were slow, the optimum often has more of them."""
-    size = meter.problem.tuning.widening
-    wide = double_columns(double_columns(iterate.H, size, rng), size, rng)
+    wide = double_columns(double_columns(iterate.H, rng), rng)
     iterate, _ = yield from _limited(interior_point(meter, wide, rng), iterate)
     yield from dense_newton(meter, iterate, rng)
 

@@ -26,11 +26,6 @@ from .probabilistic import (
 )
 from .uniqueness import null_space, null_space_among
 
-# Lanczos steps that tell by how much a factorisation has to be shifted.
-_LANCZOS_STEPS = 200
-# Defect and shift up to which the null space of L can be told from the rest.
-_READABLE = 1e-5
-
 # A certificate, and a direction of negative curvature of L, (n,), if one was met.
 Found = tuple[Certificate, Array | None]
 
@@ -96,7 +91,8 @@ def _with_factorization(
     can_factor = meter.problem.operator.can_factor
     proved = first is not None and first.relative_gap <= tol
     # A factorisation tells the null space of L from the range of H where products do not.
-    if first is not None and proved and (first.null_space is not None or iterate.defect > _READABLE or not can_factor):
+    readable = can_factor and iterate.defect <= meter.problem.tuning.basin
+    if first is not None and proved and (first.null_space is not None or not readable):
         return first, None
     if not can_factor:
         return certify_by_tests(meter, iterate, rng, tol, saddle=True)
@@ -117,7 +113,7 @@ def _by_moments(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> Cer
     if proof is None or metric is None:
         return None
     known, null = proof.known, None
-    if iterate.defect <= _READABLE:
+    if iterate.defect <= meter.problem.tuning.basin:
         null = null_space_among(known.basis, known.values, proof.lowest, iterate, metric)
     return bound(iterate, "slack", metric, proof.shift, "proved", 0.0, meter.problem.operator.error_bounds, null)
 
@@ -153,20 +149,22 @@ class _Lowest:
 
 def _lowest(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> _Lowest:
     metrics = dual_metrics(iterate)
-    steps = int(max(min(_LANCZOS_STEPS, meter.left), 1))  # where no product is left the first one says so
+    # Where no product is left, the first one says so.
+    steps = int(max(min(4 * meter.problem.tuning.lanczos_steps, meter.left), 1))
     found = dict(zip(metrics, whitened_lanczos(meter, iterate, metrics.values(), rng, steps), strict=True))
     name = cheapest(iterate, metrics, found)
-    return _Lowest(name, metrics[name], max(0.0, -found[name].lower), found[name])
+    # At the Ritz value itself L + sM is singular at best.
+    return _Lowest(name, metrics[name], max(0.0, -1.01 * found[name].lower), found[name])
 
 
 def _prove_from(meter: Meter, iterate: Iterate, low: _Lowest) -> Found:
     """A proof at that shift or, as Ritz values are optimistic, at as much more as it takes."""
-    shift, escalation = low.shift, meter.problem.tuning.escalation
+    shift = low.shift
     while shift < math.inf:
         certificate = _factorize(meter, iterate, low.name, low.metric, shift)
         if certificate is not None:
             return certificate, low.direction
-        shift = max(escalation * shift, UNIT)
+        shift = max(2 * shift, UNIT)
     return ritz_bound(meter, iterate, low.name, low.metric, low.ritz), low.direction
 
 
@@ -177,6 +175,6 @@ def _factorize(meter: Meter, iterate: Iterate, name: str, metric: Metric, shift:
         if factor is None:
             return None
         # The null space is read off L in a natural metric (or L = 0), at an H that has converged.
-        readable = (name in NATURAL or iterate.isolated) and max(iterate.defect, factor.added) <= _READABLE
+        readable = (name in NATURAL or iterate.isolated) and max(iterate.defect, factor.added) <= meter.problem.tuning.basin
         null = null_space(factor, iterate, metric) if readable else None
     return bound(iterate, name, metric, factor.shift, "proved", 0.0, operator.error_bounds, null, factor.extra)

@@ -28,10 +28,6 @@ from scipy.stats import chi2
 from ..._utils.arrays import Array, as_numpy, like, spectral_norm
 from ..tuning import TUNING, Tuning
 
-# The norm has to fall below this part of itself by a low pass if T_k is not to be cheaper.
-_WORTHWHILE = 0.4
-# Squared length, relative to the longest, below which a direction in the span of a block is rounding.
-_DEPENDENT = 1e-10
 # Growth of p(N)G, over the smallest norm it had, that means an eigenvalue beyond [0, b]; its rate then tells how far.
 _GROWTH = 100.0
 # Norms are looked at every few steps; the degree may exceed the one predicted by a factor of 2.
@@ -58,7 +54,7 @@ def chebyshev_test(
     grows by :math:`|U_{k-j}(\xi)| \le (k+1)\,|T_k(\xi)|` at most, so that all of them are worth no more than a smaller γ.
     """
     gamma = math.sqrt(float(chi2.ppf(risk, start.shape[1])))
-    lowest = min(tuning.pass_band * target, 0.5 * upper)
+    lowest = min(30 * target, 0.5 * upper)  # T_k deals with what is below at less expense
     Y, lost = yield from _low_passes(start, gamma, upper, lowest, rounding, tuning.damping)
     first = spectral_norm(Y)
     if first < gamma - lost:
@@ -109,7 +105,7 @@ def _low_passes(
         Y, cost = yield from _low_pass(Y, P, upper, edge, rounding, damping)
         before, norm = norm, spectral_norm(Y)
         lost += cost * (before + norm)
-        if edge == lowest and norm > _WORTHWHILE * before:
+        if edge == lowest and norm > 0.4 * before:  # T_k is cheaper
             break
     return Y, lost
 
@@ -143,7 +139,7 @@ def _low_pass(
 def _smallest_ritz(Y: Array, P: Array) -> float:
     """The smallest Ritz value of N on the range of Y, on which P = NY; columns that depend on others count for nothing."""
     values, U = np.linalg.eigh(as_numpy(Y.T @ Y))
-    used = values > _DEPENDENT * values[-1]
+    used = values > 1e-10 * values[-1]  # the others are rounding
     U = U[:, used] / np.sqrt(values[used])
     return float(np.linalg.eigvalsh(U.T @ as_numpy(Y.T @ P) @ U)[0]) if used.any() else 0.0
 

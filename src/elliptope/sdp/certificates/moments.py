@@ -30,18 +30,8 @@ from ..problem import Meter, Problem
 from ..tuning import Tuning
 from .deflation import AlmostNull, almost_null
 
-# Blocks in which the Krylov space is built, and the least and the largest number of columns of a block.
-_BLOCKS = 2
-_NARROWEST = 4
-_WIDEST = 32
-# Parts of the way from the largest Ritz value, or τ, to 1 at which μ is tried.
-_PARTS = (0.5, 0.9)
 # Margins below 1 that are too small to be proved.
 _LEAST_MARGIN = 1e-3
-# Length of a column of G, relative to B, below which it adds nothing new.
-_NOTHING = 1e-8
-# Squared lengths, relative to the longest, at which orthogonalisation need not be repeated.
-_WELL_CONDITIONED = 1e-6
 
 
 @dataclass(frozen=True)
@@ -70,8 +60,9 @@ def prove_by_moments(
     known = almost_null(iterate, metric, problem.tuning.known, rounding)
     rest = _Rest(meter, metric, known, squares, rounding)
     expected = _expected_columns(rest.squares, problem.tuning)
-    width = min(max(math.ceil(expected / _BLOCKS), _NARROWEST), _WIDEST)
-    enough = 2 * (expected + _BLOCKS * _NARROWEST)
+    # In two blocks of 4 to 32 columns; twice as many columns, if they do not suffice.
+    width = min(max(math.ceil(expected / 2), 4), 32)
+    enough = 2 * (expected + 8)
     while (margin := rest.margin()) is None:
         if rest.columns + width > enough or not rest.extend(width, rng):
             return None
@@ -120,7 +111,7 @@ class _Rest:
     def extend(self, width: int, rng: np.random.Generator) -> bool:
         """One more block of the Krylov space: of what B made of the last one, what is new. False where nothing is."""
         new = self._G[:, -width:] if self.columns else like(self._Q, rng.standard_normal((self._n, width)))
-        W = _orthonormal(new, hstack([self._known.basis, self._Q]), _NOTHING * self._size)
+        W = _orthonormal(new, hstack([self._known.basis, self._Q]), math.sqrt(UNIT) * self._size)
         if not W.shape[1]:
             return False
         G = self._known.project(self._metric.whiten_gradient(self._meter.product(self._metric.unwhiten(W))))
@@ -145,7 +136,7 @@ class _Rest:
         if top > 1 - _LEAST_MARGIN:
             return None
         GG = V.T @ as_numpy(self._G.T @ self._G) @ V
-        for part in _PARTS:
+        for part in (0.5, 0.9):  # of the way from the largest Ritz value, or τ, to 1
             mu = top + part * (1 - top)
             if _is_bound(mu, tail, values, GG, 8 * self._size * error):
                 return 1 - mu - error
@@ -171,11 +162,9 @@ def _is_bound(mu: float, tail: float, values: Array, GG: Array, error: float) ->
 
 def _orthonormal(W: Array, basis: Array, nothing: float) -> Array:
     """An orthonormal basis of what the columns of W add to ``basis``, to rounding; what is that short is left out."""
-    while W.shape[1]:
+    for _ in range(2):  # twice is enough
         W = W - basis @ (basis.T @ W)
         lengths, V = np.linalg.eigh(as_numpy(W.T @ W))
-        used = lengths > max(nothing**2, UNIT * lengths[-1])
+        used = lengths > max(nothing**2, UNIT * lengths.max(initial=0.0))
         W = W @ like(W, V[:, used] / np.sqrt(lengths[used]))
-        if lengths[0] > _WELL_CONDITIONED * lengths[-1]:
-            break
     return W

@@ -24,10 +24,6 @@ MAX_FAILURES = 20
 # Events on which the claims of one solve rest: seven per certificate, which are two ends of the spectrum in three metrics
 # and a test. Ten per failed one leave room for the last.
 _RUNS = 10 * MAX_FAILURES
-# Part of the shift aimed at by which a direction may miss the null space of L and still be known to be of it.
-_KNOWN = 0.1
-# Where Lanczos has already met a negative eigenvalue, a test aims at this multiple of it.
-_NEGATIVE_MARGIN = 2.0
 
 
 def lanczos_bound(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> Certificate:
@@ -57,14 +53,15 @@ def certify_by_tests(
         return certificate, escape
     # Where small eigenvalues are left, the degree of a test grows with the root of the spread over the shift aimed at.
     aims = {
-        name: tuning.test_shift * tol * iterate.gain / metric.total(iterate.objective) for name, metric in metrics.items()
+        name: tuning.attempt_shift * tol * iterate.gain / metric.total(iterate.objective) for name, metric in metrics.items()
     }
-    targets = {name: max(aims[name], -_NEGATIVE_MARGIN * found[name].lower) for name in found}
+    # ... of at least twice the negative eigenvalues that Lanczos has met.
+    targets = {name: max(aims[name], -2 * found[name].lower) for name in found}
     name = min(found, key=lambda name: found[name].upper / targets[name])
     metric, ritz = metrics[name], found[name]
     if saddle and -ritz.lower > aims[name]:
         return certificate, escape
-    upper = ritz.upper + tuning.upper_margin * (ritz.upper - ritz.lower)
+    upper = ritz.upper + 0.05 * (ritz.upper - ritz.lower)  # Ritz values lie within the spectrum
     test = _shift_test(meter, iterate, metric, upper, targets[name], rng)
     (tested,) = run_together(meter.product, [_whitened(iterate, metric, test)])
     if tested.direction is not None:
@@ -116,7 +113,7 @@ def _shift_test(
     """A Chebyshev test of the whitened L on the complement of what is known: its null space, which is the range of H."""
     problem = meter.problem
     rounding = problem.operator.rounding_in(metric, upper)
-    known = almost_null(iterate, metric, _KNOWN * target, rounding)
+    known = almost_null(iterate, metric, 0.1 * target, rounding)  # so that what is known costs little of the shift
     G = known.project(like(problem.offset, rng.standard_normal((problem.n, problem.operator.block_width))))
     risk = FAILURE_PROBABILITY / _RUNS
     tested = yield from projected(chebyshev_test(G, upper, target, risk, rounding / upper, problem.tuning), known)

@@ -6,13 +6,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from elliptope.operators import as_operator
 from elliptope.sdp import steps
-from elliptope.sdp.ascent import quasi_newton
 from elliptope.sdp.ascent.quasi_newton import CompiledPairs, Pairs, memory_for
-from elliptope.sdp.problem import Problem, random_start
+from elliptope.sdp.factors import random_start
+from elliptope.sdp.iterate import Iterate
+from elliptope.sdp.tuning import TUNING
+from sdp.costs import indefinite, meter_of
 
 N, RANK, SIZE = 12, 3, 4
+SMALL = replace(TUNING, memory=SIZE, memory_growth=4, memory_columns=10 * RANK)
 
 
 @pytest.fixture
@@ -22,15 +24,14 @@ def rng():
 
 @pytest.fixture
 def iterate(rng):
-    J = rng.standard_normal((N, N))
-    return Problem(as_operator(J + J.T)).evaluate(np.asfortranarray(random_start(N, RANK, rng)))
+    return meter_of(indefinite(N)).evaluate(np.asfortranarray(random_start(N, RANK, rng)))
 
 
 @pytest.fixture(params=[Pairs, CompiledPairs])
 def memory(request, iterate):
     if request.param is CompiledPairs and steps.compiled is None:
         pytest.skip("the steps were not compiled")
-    return request.param(iterate.H, SIZE)
+    return request.param(iterate.H, SMALL)
 
 
 def two_loops(iterate, pairs):
@@ -72,9 +73,10 @@ def check(memory, iterate, pairs):
     assert slope == pytest.approx(expected_slope, rel=1e-9)
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, SIZE, SIZE + 1, 3 * SIZE + 2])
-def test_same_as_two_loops_over_the_last_pairs(memory, iterate, rng, count):
-    check(memory, iterate, remember(memory, iterate, rng, count)[-SIZE:])
+def test_same_as_two_loops_over_the_last_pairs(memory, iterate, rng):
+    for count in (0, 1, 2, SIZE, SIZE + 1, 3 * SIZE + 2):
+        memory.clear()
+        check(memory, iterate, remember(memory, iterate, rng, count)[-SIZE:])
 
 
 @pytest.mark.parametrize(
@@ -82,15 +84,15 @@ def test_same_as_two_loops_over_the_last_pairs(memory, iterate, rng, count):
     [(4 * SIZE, SIZE), (4 * SIZE + 1, SIZE + 1), (5 * SIZE, 2 * SIZE), (6 * SIZE + 3, 2 * SIZE), (40 * SIZE, 10)],
 )
 def test_the_memory_grows_when_many_steps_have_not_sufficed(memory, iterate, rng, count, kept):
-    memory.limit = 10
     check(memory, iterate, remember(memory, iterate, rng, count)[-kept:])
 
 
-def test_the_memory_does_not_grow_beyond_what_it_may_take(iterate, rng, monkeypatch):
-    monkeypatch.setattr(quasi_newton, "_MOST_NUMBERS", 2 * N * RANK * (SIZE + 1))
-    memory = Pairs(iterate.H, SIZE)
+def test_the_memory_does_not_grow_beyond_what_it_may_take(iterate, rng):
+    memory = Pairs(iterate.H, replace(SMALL, memory_numbers=2 * N * RANK * (SIZE + 1)))
     remember(memory, iterate, rng, 20 * SIZE)
     assert memory.steps.shape == (SIZE + 1, N * RANK)
+    columns = replace(SMALL, memory_columns=256)
+    assert [Pairs(np.ones((10, r)), columns).limit for r in (1, 4, 20, 100)] == [256, 64, 12, SIZE]
 
 
 def test_a_pair_without_curvature_is_not_kept(memory, iterate, rng):
@@ -100,18 +102,9 @@ def test_a_pair_without_curvature_is_not_kept(memory, iterate, rng):
     check(memory, iterate, pairs)
 
 
-def test_cleared_memory_starts_anew(memory, iterate, rng):
-    remember(memory, iterate, rng, SIZE + 2)
-    memory.clear()
-    check(memory, iterate, remember(memory, iterate, rng, 2))
-
-
-def test_compiled_memory_is_for_small_factors_in_the_metric_of_pulls(iterate, monkeypatch):
-    assert isinstance(memory_for(iterate, SIZE), CompiledPairs) == (steps.compiled is not None)
-    assert type(memory_for(replace(iterate, coupling=iterate.metric), SIZE)) is Pairs
-    monkeypatch.setattr(steps, "_LARGEST", N * RANK - 1)
-    assert type(memory_for(iterate, SIZE)) is Pairs
-
-
-def test_room_for_more_pairs_of_fewer_columns():
-    assert [Pairs(np.ones((10, r)), SIZE).limit for r in (1, 4, 20, 100)] == [256, 64, 12, SIZE]
+def test_compiled_memory_is_for_small_factors_in_the_metric_of_pulls(iterate):
+    assert isinstance(memory_for(iterate, SMALL), CompiledPairs) == (steps.compiled is not None)
+    own = Iterate(iterate.H, iterate.P, iterate.offset, iterate.metric)
+    large = Iterate(*(np.ones((30_000, 2), order="F") for _ in range(2)), np.zeros(30_000))
+    for other in (own, large):
+        assert type(memory_for(other, SMALL)) is Pairs

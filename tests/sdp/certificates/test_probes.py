@@ -5,7 +5,7 @@ import pytest
 
 from elliptope.sdp.certificates.chebyshev import chebyshev_test
 from elliptope.sdp.certificates.lanczos import lanczos_probe
-from elliptope.sdp.certificates.probes import Passenger, run_together
+from elliptope.sdp.certificates.probes import mapped, run_together
 
 N = np.random.default_rng(0).standard_normal((60, 60))
 N = N @ N.T / 200  # psd, with its spectrum in [0, 2]
@@ -66,18 +66,15 @@ def test_together_as_one_by_one():
         assert one.direction is other.direction is None
 
 
-def test_lanczos_by_its_own_name():
-    (alone,) = run_together(lambda V: N @ V, [lanczos_probe(60, 60, np.random.default_rng(0))])
-    assert (alone.lower, alone.upper) == pytest.approx(tuple(np.linalg.eigvalsh(N)[[0, -1]]), rel=1e-8, abs=1e-10)
-
-
-def test_a_passenger_asks_until_it_has_ended():
-    passenger = Passenger(powers(np.ones((60, 2)), 1))
-    assert passenger.wanted.shape == (60, 2)
-    assert passenger.result is None
-    passenger.send(3 * np.ones((60, 2)))
-    assert passenger.wanted is None
-    assert (passenger.result == 3).all()
+def test_other_coordinates():
+    """Powers of 2N - I, by products with S⁻¹NS."""
+    S = np.diag(np.linspace(1.0, 2.0, 60))
+    V = np.random.default_rng(0).standard_normal((60, 2))
+    inner = np.linalg.inv(S) @ N @ S
+    asked = mapped(powers(V, 3), lambda q: np.linalg.solve(S, q), lambda v, product: S @ (2 * product - v))
+    (found,) = run_together(lambda v: inner @ v, [asked])
+    np.testing.assert_allclose(found, np.linalg.matrix_power(2 * N - np.eye(60), 3) @ V, rtol=1e-9)
+    assert run_together(None, [mapped(nothing(), None, None)]) == ["done"]
 
 
 def test_errors_of_probes_and_products_are_not_swallowed():

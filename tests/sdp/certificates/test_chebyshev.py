@@ -11,6 +11,7 @@ from scipy.stats import binom, chi2, ortho_group
 from elliptope.sdp.certificates import chebyshev
 from elliptope.sdp.certificates.chebyshev import chebyshev_test
 from elliptope.sdp.certificates.probes import run_together
+from elliptope.sdp.tuning import TUNING
 
 # So small that a false claim in these tests means an error in the test, and not bad luck.
 RISK = 1e-9
@@ -43,9 +44,9 @@ class Aim:
 def aim(monkeypatch):
     now, low_pass = Aim(), chebyshev._low_pass
 
-    def watched(Y, P, upper, edge, rounding):
+    def watched(Y, P, upper, edge, *rest):
         now.part, now.middle = "low pass", 0.5 * (upper + edge)
-        found = yield from low_pass(Y, P, upper, edge, rounding)
+        found = yield from low_pass(Y, P, upper, edge, *rest)
         now.part, now.middle = "T_k", 0.5 * upper
         return found
 
@@ -85,34 +86,33 @@ class TestNeverClaimsTooMuch:
         found = run(diagonal(values), len(values), target=10.0**target, width=width, seed=seed)
         assert found.shift >= 10.0**depth * (1 - ROUNDING)
 
-    @pytest.mark.parametrize("below", [1e-9, 1e-6, 1e-3, 0.1, 1.0])
-    @pytest.mark.parametrize("seed", range(10))
-    def test_just_below_the_target(self, below, seed):
-        values = np.r_[bulk(200, seed), -1e-3 * (1 + below)]
-        found = run(diagonal(values), 201, target=1e-3, seed=seed)
-        assert found.shift >= 1e-3 * (1 + below) * (1 - ROUNDING)
+    def test_just_below_the_target(self):
+        for seed in range(10):
+            for below in (1e-9, 1e-6, 1e-3, 0.1, 1.0):
+                values = np.r_[bulk(200, seed), -1e-3 * (1 + below)]
+                found = run(diagonal(values), 201, target=1e-3, seed=seed)
+                assert found.shift >= 1e-3 * (1 + below) * (1 - ROUNDING)
 
-    @pytest.mark.parametrize("seed", range(20))
-    def test_dense_matrices(self, seed):
-        rng = np.random.default_rng(seed)
-        values = np.r_[bulk(80, seed), -(10.0 ** rng.uniform(-6, -1, 3))]
-        U = ortho_group.rvs(83, random_state=seed)
-        N = (U * values) @ U.T
-        target = 10.0 ** rng.uniform(-6, -1)
-        found = run(lambda V: N @ V, 83, target=target, seed=seed)
-        assert found.shift >= -values.min() * (1 - 1e-8)
-        if found.direction is not None:
-            assert np.linalg.norm(found.direction) == pytest.approx(1)
-            assert found.direction @ N @ found.direction < 0
+    def test_dense_matrices(self):
+        for seed in range(20):
+            rng = np.random.default_rng(seed)
+            values = np.r_[bulk(80, seed), -(10.0 ** rng.uniform(-6, -1, 3))]
+            U = ortho_group.rvs(83, random_state=seed)
+            N = (U * values) @ U.T
+            found = run(lambda V, N=N: N @ V, 83, target=10.0 ** rng.uniform(-6, -1), seed=seed)
+            assert found.shift >= -values.min() * (1 - 1e-8)
+            if found.direction is not None:
+                assert np.linalg.norm(found.direction) == pytest.approx(1)
+                assert found.direction @ N @ found.direction < 0
 
-    @pytest.mark.parametrize("true_end", [1.001, 1.1, 2.0, 100.0])
-    @pytest.mark.parametrize("smallest", [-1e-2, -1e-5, 0.0])
-    def test_an_upper_end_that_is_too_low_makes_it_inconclusive(self, true_end, smallest):
-        values = np.r_[true_end * bulk(200), smallest]
-        found = run(diagonal(values), 201, target=1e-4)
-        assert found.shift >= max(-smallest, 1e-4)
-        # What has grown are the largest eigenvalues; they are no way out of a saddle.
-        assert found.direction is None or found.direction @ (values * found.direction) < 0
+    def test_an_upper_end_that_is_too_low_makes_it_inconclusive(self):
+        for true_end in (1.001, 1.1, 2.0, 100.0):
+            for smallest in (-1e-2, -1e-5, 0.0):
+                values = np.r_[true_end * bulk(200), smallest]
+                found = run(diagonal(values), 201, target=1e-4)
+                assert found.shift >= max(-smallest, 1e-4)
+                # What has grown are the largest eigenvalues; they are no way out of a saddle.
+                assert found.direction is None or found.direction @ (values * found.direction) < 0
 
     def test_failures_are_no_more_frequent_than_the_risk(self):
         """Nor much rarer: with nothing else in the way, the quantile of chi-squared is all that decides."""
@@ -127,25 +127,24 @@ class TestNeverClaimsTooMuch:
 
 
 class TestClaims:
-    @pytest.mark.parametrize("target", [1e-1, 1e-3, 1e-5, 1e-7])
-    @pytest.mark.parametrize("power", [0.2, 1.0, 4.0])
-    def test_the_target_is_reached_where_it_is_true(self, target, power):
-        found = run(diagonal(bulk(300, power=power)), 300, target=target)
-        assert found.shift <= target
-        assert found.direction is None
+    def test_the_target_is_reached_where_it_is_true(self):
+        for target in (1e-1, 1e-3, 1e-5, 1e-7):
+            for power in (0.2, 1.0, 4.0):
+                found = run(diagonal(bulk(300, power=power)), 300, target=target)
+                assert found.shift <= target
+                assert found.direction is None
 
-    @pytest.mark.parametrize("share", [0.01, 0.25])
-    def test_small_negative_eigenvalues_do_not_spoil_it(self, share):
-        values = np.r_[bulk(300), -share * 1e-4]
-        assert share * 1e-4 <= run(diagonal(values), 301, target=1e-4).shift <= 1e-4
+    def test_small_negative_eigenvalues_do_not_spoil_it(self):
+        for share in (0.01, 0.25):
+            values = np.r_[bulk(300), -share * 1e-4]
+            assert share * 1e-4 <= run(diagonal(values), 301, target=1e-4).shift <= 1e-4
 
-    @pytest.mark.parametrize("smallest", [1e-1, 1e-3, 1e-6])
-    def test_what_is_missed_is_bounded_within_a_small_factor(self, smallest):
-        values = np.r_[bulk(300), -smallest]
-        found = run(diagonal(values), 301, target=0.5 * smallest)
-        assert smallest <= found.shift <= 6 * smallest
-        quotient = found.direction @ (values * found.direction)
-        assert quotient < -0.5 * smallest
+    def test_what_is_missed_is_bounded_within_a_small_factor(self):
+        for smallest in (1e-1, 1e-3, 1e-6):
+            values = np.r_[bulk(300), -smallest]
+            found = run(diagonal(values), 301, target=0.5 * smallest)
+            assert smallest <= found.shift <= 6 * smallest
+            assert found.direction @ (values * found.direction) < -0.5 * smallest
 
     def test_work_grows_with_the_root_of_the_target(self):
         products = []
@@ -181,27 +180,27 @@ class TestRounding:
 
         return apply
 
-    @pytest.mark.parametrize("size", [1e-13, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2])
-    def test_nothing_false_is_claimed(self, size, aim):
-        for seed in range(20):
-            for apply in (self.random(size, seed), hostile(self.values, size, aim)):
-                found = run(apply, 201, target=1e-3, rounding=size, seed=seed)
-                assert found.shift >= 3e-3 * (1 - ROUNDING)
+    def test_nothing_false_is_claimed(self, aim):
+        for size in (1e-13, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2):
+            for seed in range(20):
+                for apply in (self.random(size, seed), hostile(self.values, size, aim)):
+                    found = run(apply, 201, target=1e-3, rounding=size, seed=seed)
+                    assert found.shift >= 3e-3 * (1 - ROUNDING)
 
     @pytest.mark.parametrize("parts", [("low pass",), ("T_k",), ("low pass", "T_k")])
-    @pytest.mark.parametrize("size", [1e-6, 1e-5, 5e-5, 1e-4, 2e-4])
-    def test_the_unluckiest_start_whichever_part_is_wrong(self, size, parts, aim):
+    def test_the_unluckiest_start_whichever_part_is_wrong(self, parts, aim):
         """Of all random vectors that the risk does not cover, the one that tells least."""
         values, risk = np.r_[np.linspace(0.5, 1.0, 40), -1.1e-4], 0.01
 
-        def shift(rounding):
+        def shift(size, rounding):
             unluckiest = math.sqrt(chi2.ppf(risk, 1)) * np.eye(41)[:, -1:]
             test = chebyshev_test(unluckiest, 1.0, 1e-4, risk, rounding)
             return run_together(hostile(values, size, aim, parts), [test])[0].shift
 
-        assert shift(size) >= 1.1e-4
-        if size == 2e-4:  # without the allowance the same products lead to a claim that is false
-            assert shift(0.0) < 1.1e-4
+        for size in (1e-6, 1e-5, 5e-5, 1e-4, 2e-4):
+            assert shift(size, size) >= 1.1e-4
+        # Without the allowance the same products lead to a claim that is false.
+        assert shift(2e-4, 0.0) < 1.1e-4
 
     def test_what_passes_cost_adds_up(self, monkeypatch):
         costs, low_pass = [], chebyshev._low_pass
@@ -215,7 +214,7 @@ class TestRounding:
         monkeypatch.setattr(chebyshev, "_low_pass", watched)
         G = np.random.default_rng(0).standard_normal((300, 4))
         values = np.linspace(0.01, 1.0, 300)
-        _, lost = run_together(diagonal(values), [chebyshev._low_passes(G, 0.1, 1.0, 1e-4, 1e-9)])[0]
+        _, lost = run_together(diagonal(values), [chebyshev._low_passes(G, 0.1, 1.0, 1e-4, 1e-9, TUNING.damping)])[0]
         assert len(costs) >= 3
         assert lost == pytest.approx(sum(costs), rel=1e-6)
 

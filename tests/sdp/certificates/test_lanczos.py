@@ -36,16 +36,16 @@ def test_ritz_values_lie_between_the_extreme_eigenvalues(n, steps, seed, offset)
     assert ritz.vector @ A @ ritz.vector == pytest.approx(ritz.lower, abs=rounding)
 
 
-@pytest.mark.parametrize("n", [1, 2, 10, 60])
-def test_exact_after_n_steps(n):
-    rng = np.random.default_rng(n)
-    A = rotated(np.linspace(-3, 5, n) ** 3, rng)
-    values, vectors = np.linalg.eigh(A)
-    ritz = run(A, n, rng)
-    assert ritz.lower == pytest.approx(values[0], abs=1e-11)
-    assert ritz.upper == pytest.approx(values[-1], abs=1e-11)
-    assert abs(ritz.vector @ vectors[:, 0]) == pytest.approx(1.0, abs=1e-9)
-    assert ritz.exhausted
+def test_exact_after_n_steps():
+    for n in (1, 2, 10, 60):
+        rng = np.random.default_rng(n)
+        A = rotated(np.linspace(-3, 5, n) ** 3, rng)
+        values, vectors = np.linalg.eigh(A)
+        ritz = run(A, n, rng)
+        assert ritz.lower == pytest.approx(values[0], abs=1e-11)
+        assert ritz.upper == pytest.approx(values[-1], abs=1e-11)
+        assert abs(ritz.vector @ vectors[:, 0]) == pytest.approx(1.0, abs=1e-9)
+        assert ritz.exhausted
 
 
 def test_an_invariant_krylov_space_is_left_for_a_new_direction():
