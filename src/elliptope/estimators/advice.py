@@ -61,7 +61,7 @@ def _warn_of_hubs(J: KernelOperator, d: Array, y: Array, rows: Array, stacklevel
 def _advice(
     solution: Solution, status: str, J: KernelOperator, d: Array, rows: Array, parameter: str, constant: bool
 ) -> str:
-    """How a fit ended that is not optimal, and what to change; ``parameter`` is the one that says how far points see."""
+    """How a fit ended that is not optimal, and what to change; ``parameter`` is the one that sets the scale of distances."""
     if constant:
         return (
             f"the kernel is so close to constant that rounding shows: decrease `{parameter}`, or check that the points "

@@ -51,7 +51,7 @@ class Posed:
 
     @property
     def point_rows(self) -> Any:
-        """The rows of X at which the points stand."""
+        """The rows of X that are points."""
         return self.given.X[self.sample.rows]
 
     def extension(self, F: Array) -> Extension:
@@ -135,7 +135,7 @@ def _points(given: Rows, rule: KernelRule) -> Sample:
             "`sample_weight` must be positive for at least 2 samples: "
             f"the weight is zero for {len(given.w) - weighted} of {len(given.w)}."
         )
-    # How often a point was seen says nothing about its surroundings. In a graph, rows have no entries to compare.
+    # How often a point occurs says nothing about its neighbours. Rows of a graph have no coordinates to compare.
     merged = rule.merges_equal_rows and not sparse.issparse(given.X)
     return distinct_points(given.X, given.w) if merged else weighted_rows(given.w)
 

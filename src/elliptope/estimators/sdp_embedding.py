@@ -31,7 +31,7 @@ from .training import SDPTraining
 # Points for which the problem is solved first where products cost much, and the gap to which.
 _COARSE_ROWS = 4000
 _COARSE_TOL = 1e-3
-# Log of a length that stands for all larger ones where rows are brought to unit length afterwards.
+# Log of the length that replaces all larger ones where rows are scaled to unit length afterwards.
 _ANY_LOG_LENGTH = 300.0
 
 
@@ -51,8 +51,8 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         Columns of the embedding. None: the rank of the optimum. An int keeps the leading ones; columns beyond the rank
         are zero.
     kernel : {"gaussian", "laplacian", "matern", "neighbors", "precomputed"}, Kernel, Neighbors or callable
-        ``"neighbors"``: every point has its own scale, the distance to its ``n_neighbors``-th nearest point, and sees only
-        points near it; see :mod:`elliptope.kernels.neighbors`. Use it for large data or clusters. ``fit`` also takes a
+        ``"neighbors"``: every point has its own scale, the distance to its ``n_neighbors``-th nearest point, beyond which
+        the kernel is zero; see :mod:`elliptope.kernels.neighbors`. Use it for large data or clusters. ``fit`` also takes a
         sparse graph of distances, such as ``KNeighborsTransformer`` makes, and ``transform`` then rows of the same kind, in
         which a distance of zero marks a training point.
         ``"precomputed"``: ``fit`` takes the kernel matrix, ``transform`` the cross-kernel block. A callable
@@ -110,7 +110,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
     n_iter_, n_products_ : int
         Iterations, and block products with J (the unit of work).
     training_ : Training
-        The points of the program: ``points`` (n, p), the ``rows`` of X at which they stand, and their ``weights``.
+        The points of the program: ``points`` (n, p), which ``rows`` of X they are, and their ``weights``.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 

@@ -9,7 +9,7 @@ from .._utils.arrays import Array
 
 # Coordinates beyond this, and distances below its inverse, could not be squared.
 _LARGEST = 1e150
-# Relative difference of a distance and the distance back that is put down to rounding, be it to single precision.
+# Relative difference of a distance and the distance back that may be due to rounding, even to single precision.
 _ASYMMETRY = 1e-5
 
 

@@ -1,4 +1,4 @@
-r"""The neighbour kernel: every point has its own scale, and sees only the points near it.
+r"""The neighbour kernel: every point has its own scale, and k vanishes beyond it.
 
 With s(x) the distance from x to the k-th nearest distinct training point (a training point counts itself),
 
@@ -33,7 +33,7 @@ from .graphs import (
     unique_entries,
     with_itself,
 )
-from .search import Search, find_rows, kth_distances, make_search, seen_by
+from .search import Search, find_rows, kth_distances, make_search, pairs_within_scales
 
 SEARCHES = ("exact", "approximate")
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class NeighborKernel(SparseKernel):
         i, j, d = self._search.nearest(X)
         scales = kth_distances(i, d, len(X), self.n_neighbors)
         within = d <= scales[i]
-        back, forth, e = seen_by(X, self.points, self.scales)
+        back, forth, e = pairs_within_scales(X, self.points, self.scales)
         i, j, d = np.r_[i[within], back], np.r_[j[within], forth], np.r_[d[within], e]
         rows = unique_entries(i, j, d, (len(X), self.n_points))
         if self.graph is not None:  # it, and not the search, says what the rows of training points are
