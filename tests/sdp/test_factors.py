@@ -53,8 +53,10 @@ def test_columns_are_light_by_the_weights_of_their_rows(rng):
     assert drop_light_columns(H, weights, 0.2, rng).shape[1] == 2
     assert drop_light_columns(H, weights, 0.3, rng).shape[1] == 1
     weights[:3] = 1e-3
-    assert_unit(drop_light_columns(H, weights, 1e-3, rng))
-    assert drop_light_columns(H, weights, 1e-3, rng).shape[1] == 1
+    kept = drop_light_columns(H, weights, 1e-3, rng)
+    assert kept.shape[1] == 1
+    assert_unit(kept)
+    np.testing.assert_allclose(kept[3:] @ kept[3:].T, 1.0)  # it is the column of the others
 
 
 def test_columns_are_doubled_up_to_the_largest_rank(rng):

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from common import MOONS, WINE
 from elliptope import SDPEmbedding
 from elliptope.operators import as_operator
-from elliptope.sdp import solve
+from elliptope.sdp import certify, solve
 from elliptope.sdp.tuning import TUNING
 from sdp.costs import EarlySingle, count_calls, cycle, gram, indefinite, kernel_cost, moons, psd
 
@@ -249,7 +249,13 @@ def test_the_best_column_is_found_where_one_is_too_few():
     solution = solve(-cycle(5), start=cut, rng=0)
     assert solution.history[0].rank == 1
     assert solution.factor.shape[1] > 1
-    assert solution.certificate.objective == pytest.approx(10 * math.cos(math.pi / 5), rel=1e-6)
+    optimum = 10 * math.cos(math.pi / 5)
+    assert solution.certificate.objective == pytest.approx(optimum, rel=1e-6)
+    # By products alone the way out comes with a bound, which is shown from then on.
+    cost = aslinearoperator(-cycle(5))
+    certified = [p.bound for p in solve(cost, start=cut, rng=0).history if p.certified]
+    assert certified[0] == pytest.approx(certify(cost, cut, rng=0).upper_bound, rel=1e-9)
+    assert certified[0] > certified[-1] >= optimum * (1 - 1e-12)
     # An escape is no iteration, but what follows is.
     stopped = solve(-cycle(5), start=cut, rng=0, max_iter=1)
     assert (stopped.status, stopped.n_iter) == ("max_iter", 1)
