@@ -80,9 +80,7 @@ MEMORY = np.ones((SIZE, N * R)), np.ones((SIZE, N * R)), np.eye(SIZE), np.ones(S
 CALLS = {
     "measure": ((MATRIX, MATRIX, VECTOR, MATRIX, VECTOR), {2, 3, 4}),
     "move": ((MATRIX, MATRIX, MATRIX, 0.5), {2}),
-    "project": ((MATRIX, MATRIX, MATRIX), {2}),
     "direction": ((*MEMORY, MATRIX, VECTOR, MATRIX, MATRIX, SIZE, 1), {7}),
-    "remember": ((*MEMORY, MATRIX, MATRIX, MATRIX, MATRIX, 1, SIZE, 0.5, 0.0), {0, 1, 2, 3}),
 }
 
 
@@ -131,11 +129,11 @@ def test_misfits_are_refused_and_nothing_is_held(name):
 
 @compiled_only
 def test_a_pair_beyond_those_in_use_is_refused():
-    for place in ((2, 2), (0, SIZE + 1)):
-        given = arguments("remember")
-        given[8:10] = place
+    for used, last in ((SIZE + 1, 1), (2, 2), (2, -1)):
+        given = arguments("direction")
+        given[8:10] = used, last
         with pytest.raises(ValueError, match="do not fit"):
-            steps.compiled.remember(*given)
+            steps.compiled.direction(*given)
 
 
 def test_large_factors_and_other_precisions_do_without():
