@@ -82,7 +82,8 @@ def test_factorisations_return_from_soft_directions():
     rng, meter = np.random.default_rng(0), meter_of(kernel_cost(WINE, 0.55))
     H = drop_columns(solve(meter.problem.operator, rng=0, polish=True).factor, 1e-3, rng)
     assert H.shape[1] == 2
-    optimum = [meter.evaluate(H), *dense_newton(meter, meter.evaluate(H), rng)][-1]
+    start = meter.evaluate(H)
+    *_, optimum = start, *dense_newton(meter, start, rng)
     H, root = optimum.H, np.sqrt(optimum.scale)
     # In the plane rows move by angles, and the Hessian is -J ∘ HHᵀ but for its diagonal.
     hessian = -meter.problem.core_matrix * (H @ H.T)
