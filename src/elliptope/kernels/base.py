@@ -37,7 +37,6 @@ class FittedKernel(ABC):
     """A kernel with the n points that it was fitted to."""
 
     points: Array | None  # (n, p); None where they are known by distances or kernel values alone
-    bandwidth: float | None = None
     is_sparse = False  # whether its matrix is
     threaded = False  # whether `rows` uses threads of its own
     matrix_is_given = False  # whether it has to be given again, because there are no points to compute it from
@@ -45,6 +44,11 @@ class FittedKernel(ABC):
     @property
     @abstractmethod
     def n_points(self) -> int: ...
+
+    @property
+    def bandwidth(self) -> float | None:
+        """σ; None for kernels without one."""
+        return None
 
     @abstractmethod
     def matrix(self, n_jobs: int = 1) -> Array | sparse.csr_array:
@@ -179,7 +183,7 @@ class FittedFormula(FittedKernel):
         return len(self.points)
 
     @property
-    def bandwidth(self) -> float | None:  # type: ignore[override]
+    def bandwidth(self) -> float | None:
         return getattr(self.formula, "bandwidth", None)
 
     def matrix(self, n_jobs: int = 1) -> Array:
