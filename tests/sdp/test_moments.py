@@ -64,14 +64,6 @@ class TestCoreSquare:
         expected = as_operator(C).core_square(v)
         assert as_operator(scale * C).core_square(scale * v) == pytest.approx(expected, rel=1e-12)
 
-    def test_tiles_agree_with_the_whole(self, monkeypatch):
-        C = np.random.default_rng(0).standard_normal((90, 90))
-        operator, v = as_operator(C + C.T), np.linspace(0.5, 1.5, 90)
-        whole = operator.core_square(v)
-        monkeypatch.setattr(dense, "_SMALL", 10)
-        monkeypatch.setattr(dense, "_TILE", 32)
-        assert operator.core_square(v) == pytest.approx(whole, rel=1e-12)
-
     def test_nobody_knows_the_entries_of_a_linear_operator(self):
         C = np.ones((10, 10))
         assert as_operator(aslinearoperator(C)).core_square(np.ones(10)) == math.inf

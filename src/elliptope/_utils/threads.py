@@ -1,4 +1,4 @@
-"""Work shared by threads: how many there are, results in order, and BLAS out of their way."""
+"""Work shared by threads: how many there are, results in order, and how many threads BLAS and OpenMP use."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from threadpoolctl import ThreadpoolController
 
 # Up to this many rows several threads of BLAS wait for each other for longer than they work.
 ONE_THREAD = 1500
-# Processors for which OpenBLAS has kernels that multiply small matrices without copying them first.
-_SMALL_KERNELS = ("SkylakeX", "Cooperlake", "SapphireRapids")
+# Processors on which OpenBLAS multiplies small matrices without copying them first, by its names for them.
+_FAST_SMALL_PRODUCTS = ("SkylakeX", "Cooperlake", "SapphireRapids")
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -58,7 +58,7 @@ def in_order(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: 
 
 
 class _OneBlasThread(AbstractContextManager):
-    """The number of threads of BLAS is one for the whole process: the first to come sets it, the last to go sets it back."""
+    """One thread of BLAS in the whole process, from the first thread that enters until the last one that leaves."""
 
     def __init__(self) -> None:
         self._lock, self._inside = Lock(), 0
@@ -80,7 +80,7 @@ _ONE_BLAS_THREAD = _OneBlasThread()
 
 
 def one_blas_thread() -> AbstractContextManager:
-    """A context in which BLAS has one thread, whatever it is set to: its own would be in the way of ours."""
+    """A context in which BLAS has one thread, whatever it is set to: more would compete with ours for the cores."""
     return _ONE_BLAS_THREAD
 
 
@@ -90,10 +90,10 @@ def openmp_threads(count: int) -> AbstractContextManager:
 
 
 @cache
-def blas_has_small_kernels() -> bool:
-    """Whether BLAS, whichever NumPy uses, multiplies small matrices faster than parts of larger ones."""
+def has_fast_small_products() -> bool:
+    """Whether several small products with BLAS are faster than a large one; on other processors they are slower."""
     used = [pool for pool in _pools().info() if pool["user_api"] == "blas"]
-    return bool(used) and all(pool.get("architecture") in _SMALL_KERNELS for pool in used)
+    return bool(used) and all(pool.get("architecture") in _FAST_SMALL_PRODUCTS for pool in used)
 
 
 @cache
