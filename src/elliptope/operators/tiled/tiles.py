@@ -143,7 +143,7 @@ class BlockTiles(Tiles):
 
 def split(V: Array) -> Array:
     """Rows in groups of one tile each: (tiles, TILE, r), a view."""
-    return V.reshape(-1, TILE, V.shape[1])
+    return V.reshape(len(V) // TILE, TILE, V.shape[1])
 
 
 def roundings(n: int) -> int:
