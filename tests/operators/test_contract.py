@@ -7,10 +7,18 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from elliptope._utils.rounding import UNIT
 from elliptope.kernels import Gaussian, Laplacian, Matern
-from elliptope.operators import DenseOperator, NystroemOperator, TiledOperator, TruncatedOperator, kernel_matrix
+from elliptope.operators import (
+    DenseOperator,
+    NystroemOperator,
+    SparseOperator,
+    TiledOperator,
+    TruncatedOperator,
+    kernel_matrix,
+)
 from elliptope.operators.metric import DiagonalMetric
 from elliptope.sdp import solve
 from operator_cases import KERNELS, MATRICES, WIDE, N, cost_terms, exact_kernel, kernel_case, long, off_diagonal, two_groups
@@ -102,7 +110,7 @@ class TestTriangle:
         np.testing.assert_array_equal(operator.offset(), offset)
 
     def test_entry_scale_bounds_the_rounding(self, case):
-        """|error| ≤ 16u cᵢ aᵢ aⱼ cⱼ, beside the same entries in extended precision; degrees are taken as they are stored."""
+        """|error| ≤ 8u cᵢ aᵢ aⱼ cⱼ, beside the same entries in extended precision; degrees are taken as they are stored."""
         operator, J = case.operator, case.J
         if not operator.has_entries:
             return
@@ -115,7 +123,7 @@ class TestTriangle:
             a = np.sqrt(operator.entry_scale()) * c
             with operator.triangle(c) as T:
                 error = abs(np.tril(T + np.outer(long(c), c) * J, -1))
-            assert (error <= 16 * UNIT * np.outer(a, a)).all()
+            assert (error <= 8 * UNIT * np.outer(a, a)).all()
             assert error.max() > 0
 
 
@@ -178,6 +186,18 @@ class TestKernels:
             np.testing.assert_array_equal(one.m, other.m)
             np.testing.assert_array_equal(one @ V, other @ V)
             assert one.error_bounds == other.error_bounds
+
+    def test_large_sparse_products_are_shared_by_threads(self):
+        """Beyond the size up to which one thread is faster; parts are equal in entries, not in rows."""
+        n, rng = 10_001, np.random.default_rng(0)
+        K = sparse.random_array((n, n), density=5 / n, rng=rng, format="csr")
+        K = sparse.csr_array(K + K.T + sparse.eye_array(n))
+        V = rng.standard_normal((n, 3))
+        one, three = (SparseOperator(K, n_jobs=n_jobs) for n_jobs in (1, 3))
+        np.testing.assert_array_equal(one @ V, three @ V)
+        m = K.sum(axis=1)
+        plain = (K @ (V.T / np.sqrt(m)).T) / np.sqrt(m)[:, None] - np.outer(np.sqrt(m), np.sqrt(m) @ V) / m.sum()
+        np.testing.assert_allclose(one @ V, plain, atol=1e-13)
 
     @pytest.mark.parametrize("name", ["dense", "tiled"])
     def test_single_precision_is_the_same_operator(self, name):

@@ -191,7 +191,7 @@ def test_few_products(nu):
         K = kernel_matrix(Matern(0.6, nu), np.random.default_rng(seed).uniform(-1, 1, (n, 2)))
         F = np.linalg.cholesky(K).T
         u = K.sum(axis=1, keepdims=True) / np.sqrt(K.sum())
-        operator = RegularizedOperator(DenseMatrix(K.copy(), None, u), F, 1e-3 * n**2, float(K.sum()))
+        operator = RegularizedOperator(DenseMatrix(K.copy(), np.ones(n), u), F, 1e-3 * n**2, float(K.sum()))
         solution = solve(operator, rng=seed, polish=True)
         assert solution.status == "optimal"
         assert solution.n_products < 70

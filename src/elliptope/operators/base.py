@@ -25,8 +25,8 @@ from .._utils.rounding import UNIT
 from .factorization import Factorization, cholesky, cholesky_rounding, cholesky_solver
 from .metric import Metric
 
-# Roundings in double precision with which an entry of J, or a number that belongs to one row, is formed: at most.
-ROUNDINGS = 16
+# Roundings with which an entry of J is formed from what is stored, at most; twice as many where two such numbers meet.
+ROUNDINGS = 8
 # Factor over bounds that are of first order in errors below 1e-2; it covers the second order and the rounding of the bound.
 MARGIN = 1.1
 
@@ -144,7 +144,7 @@ class ExplicitOperator(Operator):
 
     @abstractmethod
     def entry_scale(self) -> Array:
-        r"""a² such that an off-diagonal entry of :meth:`triangle` errs by at most 16u :math:`c_i a_i a_j c_j`, (n,)."""
+        r"""a² such that an off-diagonal entry of :meth:`triangle` errs by at most 8u :math:`c_i a_i a_j c_j`, (n,)."""
 
     @property
     def can_factor(self) -> bool:

@@ -15,7 +15,7 @@ from ..kernels.base import Kernel
 from .base import ROUNDINGS, KernelOperator, Operator, ScaledOperator, SingleOperator
 from .blocks import TILE, blocks
 
-# From here on a product waits for memory, and is faster in single precision.
+# Rows from which on the time of a product is that of reading K, so that single precision is faster.
 _SINGLE_SIZE = 4000
 # Multiplications up to which OpenBLAS, on some processors, multiplies matrices without copying them first.
 _SMALL_PRODUCT = 10**6
@@ -133,7 +133,7 @@ class DenseStorage(ScaledOperator):
 
 
 def _strip(K: Array, s: Array, Q: Array, rows: slice) -> Array:
-    """These rows of QQᵀ - Diag(s) K Diag(s), from the diagonal on; what is on the diagonal means nothing."""
+    """These rows of QQᵀ - Diag(s) K Diag(s), from the diagonal on; the diagonal is to be overwritten."""
     S = K[rows, rows.start :] * -s[rows, None]  # (height, n - rows.start)
     S *= s[rows.start :]
     if Q.shape[1]:

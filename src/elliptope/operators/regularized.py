@@ -78,10 +78,10 @@ class RegularizedOperator(Operator):
         F, Q = self.F, self._metric.Q
         with self.A.triangle(np.ones(self.n)) as T:
             np.fill_diagonal(T, slack + self._offset + shift * self._metric.c - self.A.offset())
-            X = np.tril(T)  # (n, n), in Fortran order
+            X = np.tril(T)  # (n, n)
             X += np.tril(X, -1).T
         rounding = self._rounding(X)
-        S = dtrmm(1.0, F, dtrmm(1.0, F, X), side=1, trans_a=1, overwrite_b=1)  # F X Fᵀ
+        S = dtrmm(1.0, F, dtrmm(1.0, F, X.T), side=1, trans_a=1, overwrite_b=1)  # F X Fᵀ
         S[np.diag_indices(self.n)] += self.rho * (1 + shift)
         rounding += cholesky_rounding(self.n, float(np.abs(S.diagonal()).sum()))
         L = cholesky(S)
@@ -105,7 +105,7 @@ class RegularizedOperator(Operator):
         for _ in range(6):  # any number gives a bound; these bring it to within a few times the spectral radius
             f = F.T @ x
             entries = scale * (scale @ f) + X.diagonal() * f
-            Nx = F @ (2.01 * gamma(n + 10) * (X @ f) + ROUNDINGS * UNIT * entries) + 4 * UNIT * self.rho * x
+            Nx = F @ (2.01 * gamma(n + 10) * (X @ f) + 2 * ROUNDINGS * UNIT * entries) + 4 * UNIT * self.rho * x
             bound = min(bound, float((Nx / x).max()))
             x = Nx / Nx.max() + UNIT  # kept positive
         return bound

@@ -50,7 +50,7 @@ class SparseStorage(ScaledOperator):
         V = np.ascontiguousarray(V)
         out = np.empty(V.shape, order="F")
 
-        # Every row is summed by itself: the number of threads changes nothing.
+        # The sum of a row does not depend on the part that it is in, so the number of threads changes nothing.
         def fill(part: _Part) -> None:
             rows = part.rows
             P = part.K @ V

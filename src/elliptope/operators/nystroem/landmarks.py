@@ -73,15 +73,15 @@ def partial_cholesky(
     kernel: Kernel, X: Array, n_landmarks: int, rng: np.random.Generator, n_jobs: int = 1
 ) -> PartialCholesky:
     """Factor of rank ``n_landmarks`` (n, if that is less), in O(n k²) operations and no more memory than F takes."""
-    work = _Growing(kernel, X, min(n_landmarks, len(X)), n_jobs)
+    work = _GrowingFactor(kernel, X, min(n_landmarks, len(X)), n_jobs)
     _grow_by_rejection(work, rng)
     return work.finish()
 
 
-def _grow_by_rejection(work: _Growing, rng: np.random.Generator) -> None:
-    """Accelerated RPCholesky: propose from the residual diagonal at hand, accept as the one-by-one method would have.
+def _grow_by_rejection(work: _GrowingFactor, rng: np.random.Generator) -> None:
+    """Accelerated RPCholesky: propose from the current residual diagonal, accept as the one-by-one method would have.
 
-    A row may be proposed twice: if it is kept, nothing is left of it the second time, and otherwise it has another chance.
+    A row may be proposed twice. Once it is kept its residual is zero, and it is rejected; otherwise it may still be kept.
     """
     proposals = _BLOCK
     while work.used < work.k and work.residual.any():
@@ -97,8 +97,8 @@ def _grow_by_rejection(work: _Growing, rng: np.random.Generator) -> None:
 def accept(A: Array, uniforms: Array, floor: Array, most: int) -> list[int]:
     """Indices of the proposals kept: i with probability A_ii now, after those kept before, over A_ii when it was proposed.
 
-    A, the residual matrix of the proposals, is overwritten. Where no more than ``floor`` is left, a proposal is of no use.
-    The first ``most`` that are kept are as good a sample as all.
+    A, the residual matrix of the proposals, is overwritten. Where no more than ``floor`` is left, it is rejected. No more
+    than ``most`` are kept: the first of them have the distribution that all would have.
     """
     proposed = A.diagonal().copy()
     kept: list[int] = []
@@ -112,7 +112,7 @@ def accept(A: Array, uniforms: Array, floor: Array, most: int) -> list[int]:
     return kept
 
 
-class _Growing:
+class _GrowingFactor:
     """A factor F to which columns are appended, and the diagonal of K - FFᵀ."""
 
     def __init__(self, kernel: Kernel, X: Array, k: int, n_jobs: int) -> None:

@@ -41,7 +41,7 @@ from .tall import TallFactor
 class SchurProof:
     r"""A proof that :math:`(1 + \delta) B \succeq G G^\top`.
 
-    ``solve`` applies the inverse of :math:`B - G G^\top`, but for what was added to T for the sake of its factorisation.
+    ``solve`` applies the inverse of :math:`B - G G^\top`, up to the small multiple of I that was added to T.
     """
 
     delta: float
@@ -60,10 +60,10 @@ def prove_definite(F: TallFactor, s: Array, U: Array, z: Array, Q: Array) -> Sch
     T = T + T.T - Y.T @ (C @ Y) - P[:k, :k]  # (k, k); the lower triangle, as P is known there only
     g, y = math.sqrt(P[:k, :k].trace()), float(np.linalg.norm(np.sqrt(C.diagonal())[:, None] * Y))
     # A term of P has two factors s/√z f with at most four roundings each, which are multiplied, besides the additions.
-    rounding = gamma(F.gram_additions + ROUNDINGS) * (g + math.sqrt(q) * y) ** 2
+    rounding = gamma(F.gram_additions + 2 * ROUNDINGS) * (g + math.sqrt(q) * y) ** 2
     rounding += gamma(2 * q + 8) * (1 + g**2 + 2 * math.sqrt(q) * g * y + q * y**2)
     rounding = 1.01 * rounding + cholesky_rounding(k, 1.01 * k + float(np.abs(T.diagonal()).sum()))
-    added = 2 * rounding  # so that rounding does not decide where T is singular, as it is at an optimum
+    added = 2 * rounding  # at an optimum T is singular; then rounding would decide whether it is definite
     T[np.diag_indices(k)] += 1 + added
     L = cholesky(np.asfortranarray(T))
     if L is None:

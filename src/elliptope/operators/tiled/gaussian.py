@@ -38,7 +38,7 @@ def gaussian_coordinates(X: Array, bandwidth: float) -> Array:
 
 
 def gaussian_errors(Z: Array) -> TileErrors:
-    """The errors of :class:`GaussianTiles` in float64; those of entries are infinite where the bound would say nothing."""
+    """The errors of :class:`GaussianTiles` in float64; those of entries are infinite beyond the range of the bound."""
     n, p = Z.shape
     with np.errstate(over="ignore", invalid="ignore"):
         exponent = gamma(2 * p + 12) * np.einsum("ij,ij->i", Z, Z)  # (n,)

@@ -129,7 +129,7 @@ class TiledOperator(KernelOperator):
         kernel = float(a**2 @ self._tiles.hollow_matmat((a**2)[:, None], squared=True)[:, 0])
         mixed = float((a * b) @ self._tiles.hollow_matmat((a * b)[:, None])[:, 0])
         deflation = float((b**2).sum() ** 2 - (b**4).sum())
-        error = 4 * (self.relative_error + gamma(self.n + ROUNDINGS))
+        error = 4 * (self.relative_error + gamma(self.n + 2 * ROUNDINGS))
         return kernel - 2 * mixed + deflation + error * (math.sqrt(kernel) + float((b**2).sum())) ** 2
 
     def _error_bound(self) -> float:
@@ -146,7 +146,7 @@ class TiledOperator(KernelOperator):
         """A bound on the relative error of m, (n,), and on a few more roundings per row; only sums over others err."""
         errors = self._errors
         others = np.maximum(1 - self.w * self._diagonal_of_K / self.m, 0.0)
-        return (errors.entry + errors.entry.max() + errors.product) * others + ROUNDINGS * UNIT
+        return (errors.entry + errors.entry.max() + errors.product) * others + 2 * ROUNDINGS * UNIT
 
 
 def make_tiles(kernel: Kernel, X: Array, n_jobs: int) -> tuple[Tiles, TileErrors]:
