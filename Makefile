@@ -1,6 +1,6 @@
 # make demo    embed two data sets and draw them
-# make test    lint, type check and tests
-# make lint    lint and type check alone
+# make test    lint, type check, layers and tests
+# make lint    lint, type check and layers alone
 # make reproduce   every figure and the table of the paper, and a report; 20 minutes at most, QUICK=1: two
 # make benchmarks   solvers side by side, and the same answer from every start; takes a while
 # make docs    the documentation, in docs/_build/html; without network, once .venv is there
@@ -33,6 +33,7 @@ test: lint
 lint: $(VENV)/.installed-test
 	$(PY) -m ruff check .
 	$(PY) -m mypy
+	$(VENV)/bin/lint-imports --no-cache
 
 reproduce: $(VENV)/.installed-plot
 	$(PY) -m experiments --output $(OUTPUT) $(if $(QUICK),--quick)
@@ -58,6 +59,9 @@ $(VENV)/.installed-%: pyproject.toml setup.py src/elliptope/sdp/_steps.c $(VENV)
 	@echo "Installing elliptope[$*] into $(VENV)"
 	@rm -f src/elliptope/sdp/_steps.*so  # an old one must not outlive a build that fails
 	$(PY) -m pip install --quiet --editable ".[$*]"
+	@ls src/elliptope/sdp/_steps.*so > /dev/null 2>&1 || echo "NOTE: the compiled steps of the solver were not built, because there is" \
+	    "no C compiler or the build failed. elliptope works without them; small problems take up to twice as long." \
+	    "To see why: $(PY) -m pip install --verbose --editable ."
 	@touch $@
 
 $(VENV)/.created:

@@ -1,7 +1,8 @@
 """The compiled steps of the solver; all else is in pyproject.toml.
 
-They make small problems up to twice as fast. Where there is no compiler, the package does without. One build serves
-every Python from 3.11 on, except those without a global lock, which have no stable ABI.
+They make small problems up to twice as fast. The package works without them: pip hides the warning of a build that fails,
+and `elliptope info` and the Makefile say whether there are compiled steps. One build serves every Python from 3.11 on,
+except those without a global lock, which have no stable ABI.
 """
 
 import sys

@@ -133,6 +133,6 @@ def cost_matrix(X: Array, sigma: float) -> Array:
     r"""J = Diag(√d) Abar Diag(√d) with d = diag(Abar), as a plain symmetric array, (n, n)."""
     operator = DenseOperator(kernel_matrix(Gaussian(sigma), X))
     operator.set_row_scale(np.sqrt(operator.abar_diagonal()))
-    J = Problem(operator).core_matrix()
+    J = Problem(operator).core_matrix.copy()
     np.fill_diagonal(J, operator.offset())
     return J

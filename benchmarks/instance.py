@@ -10,8 +10,10 @@ import numpy as np
 
 from elliptope.operators import as_operator
 from elliptope.sdp import Certificate
-from elliptope.sdp.certificates.certify import certify
-from elliptope.sdp.problem import Problem, random_start
+from elliptope.sdp.certificates.certifier import attempt_proof, certify_converged, prove
+from elliptope.sdp.factors import random_start
+from elliptope.sdp.iterate import Iterate
+from elliptope.sdp.problem import Meter, Problem
 from elliptope.sdp.steps import normalize_rows
 
 Array = np.ndarray
@@ -38,20 +40,30 @@ class Instance:
         self.start = random_start(self.n, min(rank, self.n), np.random.default_rng(seed))
         self._problem = Problem(as_operator(J))
 
-    def certify(self, H: Array, effort: str = "estimate") -> Certificate:
-        """The certificate of H: ``"proof"`` proves a bound however large, ``"attempt"`` tries the tolerance once."""
-        rng = np.random.default_rng(self.seed)
-        H = normalize_rows(np.ascontiguousarray(H), rng)
-        return certify(self._problem, self._problem.evaluate(H), rng, self.tol, effort)[0]
+    def attempt(self, H: Array) -> Certificate:
+        """One try at a proof that meets the tolerance."""
+        return attempt_proof(*self._at(H))[0]
 
-    def certify_matrix(self, X: Array) -> Certificate:
+    def check(self, H: Array) -> Certificate:
+        """A proof that meets the tolerance, or an estimate."""
+        return certify_converged(*self._at(H))[0]
+
+    def prove(self, H: Array) -> Certificate:
+        """A proof, however large the gap."""
+        return prove(*self._at(H))
+
+    def _at(self, H: Array) -> tuple[Meter, Iterate, np.random.Generator, float]:
+        meter, rng = Meter(self._problem), np.random.default_rng(self.seed)
+        return meter, meter.evaluate(normalize_rows(np.ascontiguousarray(H), rng)), rng, self.tol
+
+    def prove_matrix(self, X: Array) -> Certificate:
         """The best certificate of a factor of X, with or without its small eigenvalues."""
         values, U = np.linalg.eigh(0.5 * (X + X.T))
         found = []
         for truncation in _TRUNCATIONS:
             keep = values > truncation * values[-1]
             H = U[:, keep] * np.sqrt(values[keep])
-            found.append(self.certify(H, "proof"))
+            found.append(self.prove(H))
             if self.accepts(found[-1]):
                 break
         return min(found, key=lambda certificate: certificate.relative_gap)

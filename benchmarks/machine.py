@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator
-from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import threadpoolctl
 
-import elliptope
+from elliptope._utils.versions import versions
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "pymanopt", "cvxpy", "scs", "clarabel", "umap-learn")
+PACKAGES = ("pymanopt", "cvxpy", "scs", "clarabel", "umap-learn")
 _THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -31,10 +28,12 @@ def describe() -> list[str]:
         for pool in threadpoolctl.threadpool_info()
         if pool["user_api"] == "blas"
     }
+    installed = {name: number for name, number in versions(*PACKAGES).items() if number is not None}
+    python = installed.pop("python")
     return [
         f"processor: {_processor()}, {os.cpu_count()} cores; {platform.system()} {platform.machine()}",
         f"BLAS: {'; '.join(sorted(blas))}",
-        f"Python {platform.python_version()}; elliptope {elliptope.__version__}, {', '.join(_versions())}",
+        f"Python {python}; {', '.join(f'{name} {number}' for name, number in installed.items())}",
     ]
 
 
@@ -45,10 +44,3 @@ def _processor() -> str:
             if line.startswith("model name"):
                 return line.split(":", 1)[1].strip()
     return platform.processor() or "unknown"
-
-
-def _versions() -> Iterator[str]:
-    """Of those packages that are there."""
-    for package in PACKAGES:
-        with suppress(PackageNotFoundError):
-            yield f"{package} {version(package)}"

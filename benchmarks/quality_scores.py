@@ -21,7 +21,7 @@ N_INIT = 10
 def scores(Z: Array, sample: Sample) -> dict[str, float]:
     """NMI and accuracy of the embedding Z of ``sample.X_fit``; outliers are not scored.
 
-    ``nmi``: k-means sees all rows, as it would where nobody knows the outliers; ``nmi_inliers``: it sees the others alone.
+    ``nmi``: k-means on all rows, as if the outliers were not known; ``nmi_inliers``: without the outliers.
     ``accuracy``: five nearest neighbours among the rows that have a class, by cross-validation.
     """
     inliers, y = Z[: sample.n_train], sample.y_train

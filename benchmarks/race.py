@@ -79,7 +79,7 @@ def ours(instance: Instance, rules: Rules) -> Result:
     peak = _peak_mb(run, first)
     seconds = first if first > LONG else _best(lambda: _timed(run), rules)
     certificate = solution.certificate
-    proof = _best(lambda: _timed(lambda: instance.certify(solution.factor, "attempt")), rules)
+    proof = _best(lambda: _timed(lambda: instance.attempt(solution.factor)), rules)
     return Result(
         case=rules.case,
         n=instance.n,
@@ -110,7 +110,7 @@ def factor_peer(name: str, peer: Peer, instance: Instance, rules: Rules) -> Resu
     except _Reached:
         H, status, stop = search.H, "solved", search.stop
     seconds, products, peak = search.clock.seconds, product.count, float("nan")
-    certificate = instance.certify(H, "proof")
+    certificate = instance.prove(H)
     solved = instance.accepts(certificate)
     if solved and stop is not None:
         status = "solved"
@@ -122,7 +122,7 @@ def factor_peer(name: str, peer: Peer, instance: Instance, rules: Rules) -> Resu
 
         peak = _peak_mb(run, seconds)
         H, products = run()
-        certificate = instance.certify(H, "proof")
+        certificate = instance.prove(H)
         solved = instance.accepts(certificate)
         seconds = _best(lambda: _timed(run), rules)
     return Result(
@@ -153,7 +153,7 @@ def conic_peer(name: str, instance: Instance, rules: Rules) -> Result:
         if attempt.X is None:
             status = attempt.status
             break
-        found, certificate, stop = attempt, instance.certify_matrix(attempt.X), tol
+        found, certificate, stop = attempt, instance.prove_matrix(attempt.X), tol
         if instance.accepts(certificate):
             status = "solved"
             break
@@ -199,7 +199,7 @@ class _Search:
         if measure > self._rung:
             return
         with self.clock.stopped():
-            if self.instance.accepts(self.instance.certify(H)):
+            if self.instance.accepts(self.instance.check(H)):
                 self.stop = self._rung if stop is None else stop
                 raise _Reached
         while 0 < measure <= self._rung:

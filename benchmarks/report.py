@@ -256,6 +256,5 @@ def _profile(folder: Path, results: list[Result]) -> None:
     figure.suptitle("Time to a proved relative gap of $10^{-6}$ (ours with its proof, peers without)")
     axes.grid(alpha=0.3)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-    for suffix in ("png", "svg"):
-        figure.savefig(folder / f"solvers.{suffix}", dpi=150, metadata={"Date": None} if suffix == "svg" else None)
+    figure.savefig(folder / "solvers.png", dpi=150)
     plt.close(figure)

@@ -29,7 +29,7 @@ from timing import Stopwatch
 
 from elliptope import SDPEmbedding
 from elliptope.datasets import load_covertype
-from elliptope.sdp.solve import _Loop
+from elliptope.sdp.loop import Loop
 
 ALL = 581_012
 
@@ -86,8 +86,8 @@ def measure(name: str, n: int, tol: float, minutes: float) -> dict[str, Any]:
     phases = {
         "kernel": Stopwatch(SDPEmbedding, "_prepare"),
         "start": Stopwatch(SDPEmbedding, "_coarse_start"),
-        "ascent": Stopwatch(_Loop, "_ascend"),
-        "certificate": Stopwatch(_Loop, "_certify"),
+        "ascent": Stopwatch(Loop, "_ascend"),
+        "certificate": Stopwatch(Loop, "_certify"),
     }
     estimator = SDPEmbedding(**CASES[name].parameters, tol=tol, random_state=0, n_jobs=-1)
     interrupt_after(minutes)

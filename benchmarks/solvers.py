@@ -4,8 +4,8 @@
     python benchmarks/solvers.py --cases held-out --output benchmarks/results/held_out
     python benchmarks/solvers.py --cases wine:3 moons --solvers elliptope L-BFGS-B --repeats 1 --output results
 
-Writes ``solvers.md``, ``solvers.csv``, ``solvers_reference.csv`` and a performance profile (``solvers.png``,
-``solvers.svg``), after every case. The report states the rules.
+Writes ``solvers.md``, ``solvers.csv``, ``solvers_reference.csv`` and a performance profile (``solvers.png``),
+after every case. The report states the rules.
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ import numpy as np
 import threadpoolctl
 from timing import best
 
+from elliptope._utils.blocks import TILE
 from elliptope.kernels import Gaussian
 from elliptope.operators import TiledOperator
-from elliptope.operators.blocks import TILE
 from report import table
 
 # Bytes of tiles per call and calls per timing, enough for the clock and for threads to overlap.

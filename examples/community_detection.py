@@ -2,7 +2,7 @@ r"""
 Community detection
 ===================
 
-Two communities in a stochastic block model, by the same program.
+Find two communities in a stochastic block model with the solver of the embeddings.
 
 With :math:`\bar A = A - \frac{\mathbf 1^\top A \mathbf 1}{n^2} \mathbf 1 \mathbf 1^\top`, the centred adjacency matrix, the
 partition of largest modularity maximises sᵀĀs over signs. Ā is applied as a linear operator: sparse plus rank one.
@@ -35,7 +35,7 @@ def block_model(n: int, inside: float, across: float, rng: np.random.Generator) 
 
 
 class CentredAdjacency(LinearOperator):
-    """A less its mean: the diagonal is known, so that the solver need not probe for it."""
+    """A less its mean. Its diagonal is given, so that the solver need not compute it by products."""
 
     def __init__(self, A: sparse.csr_array) -> None:
         super().__init__(np.float64, A.shape)
@@ -52,7 +52,7 @@ class CentredAdjacency(LinearOperator):
 def main(n: int = 1000, inside: float = 20.0, across: float = 4.0, seed: int = 0) -> Communities:
     rng = np.random.default_rng(seed)
     A, truth = block_model(n, inside, across, rng)
-    # A linear operator cannot be factorised: the bound is probabilistic, and far coarser than a proof. tol says so.
+    # A linear operator cannot be factorised: the bound is probabilistic and coarser than a proof, hence the large tol.
     solution = solve(CentredAdjacency(A), rng=rng, tol=1e-2)
     U, _, _ = np.linalg.svd(solution.factor, full_matrices=False)
     labels = (U[:, 0] > 0).astype(int)

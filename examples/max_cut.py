@@ -2,7 +2,7 @@ r"""
 Max-cut
 =======
 
-A random graph: a bound that is proved, and a cut close to it.
+Bound the largest cut of a random graph, with a proof, and find a cut close to the bound.
 
 With the Laplacian L of a graph, a cut with signs s ∈ {±1}^n has weight sᵀLs/4. Relaxing ssᵀ to the elliptope gives the bound
 of Goemans and Williamson; the signs of Hg, for a Gaussian vector g, give a cut of at least 0.878 of it on average.

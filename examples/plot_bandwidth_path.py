@@ -2,8 +2,8 @@
 A path of bandwidths
 ====================
 
-The bandwidth σ decides at which scale the data are looked at. :func:`elliptope.bandwidth_path` solves for many of them,
-each from its neighbours, with a certificate for every one.
+Compare embeddings over many bandwidths. The bandwidth σ is the scale at which points count as similar.
+:func:`elliptope.bandwidth_path` solves for many of them, each started from those before it, and certifies every one.
 """
 
 import matplotlib.pyplot as plt
@@ -30,7 +30,7 @@ display.ax_.axvline(auto, color="grey", linestyle=":")
 display.ax_.annotate('"auto"', (auto, 0.9), xytext=(4, 0), textcoords="offset points")
 
 # %%
-# Embeddings along the path. They are turned onto each other, so that what moves has moved. Lengths shrink as σ grows,
+# Embeddings along the path. Each is rotated onto the one before, so that only real changes show. Lengths shrink as σ grows,
 # since all points come to lie in dense regions; every picture has its own scale.
 
 fig, axes = plt.subplots(1, 4, figsize=(14, 4), layout="constrained")

@@ -2,8 +2,9 @@ r"""
 Certificates, and optima that are not unique
 ============================================
 
-Every fit comes with a bound that no solution of the program can exceed. How close the fit is to it is ``relative_gap``;
-what stands behind the bound is ``grade``; whether the embedding, too, is determined is ``status_``.
+Read a certificate, and see what happens when the optimum is not unique. Every fit comes with a bound that no solution of the
+program can exceed. ``relative_gap`` says how close the fit is to it, ``grade`` how the bound was shown, and ``status_``
+whether the embedding is determined, too.
 """
 
 import warnings
@@ -22,14 +23,14 @@ est = SDPEmbedding(bandwidth=1.5, random_state=0).fit(X)
 print(est.status_, est.certificate_)
 
 # %%
-# The optimum does not depend on the start. Inner products, and not coordinates, are compared: those could be mirrored.
+# The optimum does not depend on the start. Inner products are compared, since coordinates could be mirrored.
 
 other = SDPEmbedding(bandwidth=1.5, random_state=1).fit(X)
 difference = abs(est.learned_kernel(X) - other.learned_kernel(X)).max()
 print("largest difference between two starts:", difference)
 
 # %%
-# How the gap closes, for a cost of one's own: the Laplacian of a random graph, whose program bounds its largest cut.
+# How the gap closes, for another cost: the Laplacian of a random graph, whose program bounds its largest cut.
 
 rng = np.random.default_rng(0)
 A = np.triu(rng.random((200, 200)) < 0.1, 1).astype(float)
@@ -39,7 +40,7 @@ print(solution.certificate)
 ConvergenceDisplay.from_solution(solution)
 
 # %%
-# An answer cut short is still bounded: it says how much better the optimum could be at most.
+# A fit that stops early has a bound, too: it says how much better the optimum is at most.
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # a ConvergenceWarning, which says what to change
@@ -49,8 +50,9 @@ print(hasty.status_, hasty.certificate_)
 # %%
 # When the optimum is not unique
 # ------------------------------
-# On the four corners of a square, opposite corners are opposite, but nothing says how the two pairs should lie to each
-# other. The objective is optimal, and proved; the embedding is one of many that are as good. The status says so.
+# On the four corners of a square, opposite corners get opposite directions, but the angle between the two pairs is
+# arbitrary. The objective is optimal, and proved; the embedding is one of many that score equally. The status is
+# "degenerate".
 
 square = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 with warnings.catch_warnings(record=True) as caught:

@@ -2,7 +2,7 @@ r"""
 The idea in pictures
 ====================
 
-From points to an embedding in five pictures: similarity, density, the program, its solution, new points.
+Understand the method in five pictures: similarity, density, the program, its solution, new points.
 """
 
 import matplotlib.pyplot as plt
@@ -15,8 +15,7 @@ from elliptope.plotting import EmbeddingDisplay, LearnedKernelDisplay
 # %%
 # The data
 # --------
-# Three clusters, and ten points that belong to none of them. The labels serve to colour the pictures; the method never
-# sees them.
+# Three clusters, and ten points that belong to none of them. The labels colour the pictures; the method does not use them.
 
 X, y = clusters_with_outliers(random_state=0)
 names = {0: "cluster 1", 1: "cluster 2", 2: "cluster 3", -1: "outliers"}
@@ -26,12 +25,12 @@ EmbeddingDisplay.from_embedding(X, y, labels=names, name="Data")
 # Similarity, and density
 # -----------------------
 # The Gaussian kernel exp(-‖x-y‖²/σ²) says how similar two points are; its row sums m(x) say how dense the data are
-# around x. From them the method takes a length for every point,
+# around x. They give a length for every point,
 #
 # .. math:: \lVert \chi(x) \rVert^2 = d(x) = \frac1{m(x)} - \frac{m(x)}{M},
 #
-# small where points are dense and large where they are not. The lengths are fixed before anything is solved: this is
-# what keeps the outliers far out, whatever happens to the directions.
+# small where points are dense and large where they are not. The lengths are fixed before anything is solved. They keep the
+# outliers far out, whatever their directions.
 
 est = SDPEmbedding(bandwidth=1.2, random_state=0).fit(X)
 length = np.linalg.norm(est.embedding_, axis=1)
@@ -44,13 +43,13 @@ fig.colorbar(points, label="√d(x)")
 # %%
 # The program
 # -----------
-# What is left to choose are directions: a unit vector :math:`h_i` for every point. Points that are more similar than their
-# densities would suggest attract each other, the others push each other away,
+# The unknowns are directions: a unit vector :math:`h_i` for every point. Points that are more similar than their densities
+# would suggest attract each other, the others repel each other,
 #
 # .. math:: \max \sum_{ij} J_{ij}\, h_i \cdot h_j \quad\text{subject to}\quad \lVert h_i \rVert = 1 .
 #
-# As a problem in the matrix of all inner products, which lies in the *elliptope*, this is convex. So the best value can
-# be found from every start, and it can be proved that there is no better one:
+# As a problem in the matrix of all inner products, which lies in the *elliptope*, this is convex. The optimum can be found
+# from every start, and there is a proof that no other value is better:
 
 print(est.status_)
 print(est.certificate_)
@@ -66,7 +65,7 @@ LearnedKernelDisplay.from_estimator(est, X, y, labels=names)
 # %%
 # The embedding
 # -------------
-# Its eigenvectors are the coordinates. Nobody has set their number: it is the rank of the optimum.
+# Its eigenvectors are the coordinates. Their number is the rank of the optimum.
 
 EmbeddingDisplay.from_estimator(est, X, y, labels=names)
 print("rank", len(est.eigenvalues_), "shares", est.eigenvalues_ / est.eigenvalues_.sum())
@@ -74,8 +73,8 @@ print("rank", len(est.eigenvalues_), "shares", est.eigenvalues_ / est.eigenvalue
 # %%
 # New points
 # ----------
-# The coordinates are functions on the whole plane, and on the training points these functions return the embedding
-# itself. Here is the direction, as an angle, of every point of the plane.
+# The coordinates are functions on the whole plane. On the training points they return the embedding. The picture shows the
+# direction, as an angle, of every point of the plane.
 
 x1, x2 = (np.linspace(low - 1, high + 1, 150) for low, high in zip(X.min(axis=0), X.max(axis=0), strict=True))
 plane = np.column_stack([axis.ravel() for axis in np.meshgrid(x1, x2)])

@@ -2,8 +2,8 @@
 New points, a support vector machine and a Gaussian process
 ===========================================================
 
-``transform`` embeds rows that were not there when the model was fitted, and ``learned_kernel`` extends the learned
-similarity to them. So the embedding can be the first step of whatever comes next.
+Use the embedding as the first step of other models. ``transform`` embeds rows that were not there when the model was fitted,
+and ``learned_kernel`` gives their learned similarity.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +26,7 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.3, stratif
 # New points over training points
 # -------------------------------
 # The test rows, hollow, fall where the training rows of their class are. On training rows, ``transform`` returns the
-# embedding itself; its ``relative_gap`` says to what accuracy that optimum is known.
+# embedding itself, to the accuracy of the optimum.
 
 scaler = StandardScaler().fit(X_train)
 A_train, A_test = scaler.transform(X_train), scaler.transform(X_test)
@@ -37,7 +37,7 @@ print("transform against embedding_, largest difference:", abs(est.transform(A_t
 # %%
 # The learned kernel in a support vector machine
 # ----------------------------------------------
-# ``learned_kernel(X, Y)`` is b(x, y) = χ(x)·χ(y), a Mercer kernel, and scikit-learn takes it as it is. Its values are
+# ``learned_kernel(X, Y)`` is b(x, y) = χ(x)·χ(y), a Mercer kernel, which scikit-learn accepts. Its values are
 # small where data are dense, since the lengths are √d(x): hence the large ``C``.
 
 machine = SVC(C=100, kernel=est.learned_kernel).fit(A_train, y_train)
@@ -45,8 +45,8 @@ svm_accuracy = machine.score(A_test, y_test)
 print(f"accuracy on new rows: {svm_accuracy:.3f}")
 
 # %%
-# In a pipeline, all of it is fitted at once, and the bandwidth is chosen by cross-validation. ``normalize="unit"``
-# keeps directions only, so that rows far from all others do not pull at the machine.
+# In a pipeline, all steps are fitted together, and the bandwidth is chosen by cross-validation. ``normalize="unit"``
+# keeps directions only, so that rows far from all others have no more influence than the rest.
 
 pipeline = make_pipeline(StandardScaler(), SDPEmbedding(normalize="unit", random_state=0), SVC(kernel="linear"))
 search = GridSearchCV(pipeline, {"sdpembedding__bandwidth": [1.5, 2.0, 3.0, 4.0]}, cv=3).fit(X_train, y_train)
@@ -57,7 +57,7 @@ print(search.best_params_, f"accuracy on new rows: {search_accuracy:.3f}")
 # The learned kernel in a Gaussian process
 # ----------------------------------------
 # A Gaussian process whose covariance is b, up to a factor, is one with the linear kernel on the embedded rows:
-# ``DotProduct`` without offset is b. It gives probabilities; below, how certain it is of every new row.
+# ``DotProduct`` without offset is b. It gives probabilities. The picture shows those of the likeliest class.
 
 covariance = ConstantKernel(100, constant_value_bounds=(1, 1e6)) * DotProduct(sigma_0=0, sigma_0_bounds="fixed")
 process = GaussianProcessClassifier(covariance, random_state=0).fit(est.embedding_, y_train)

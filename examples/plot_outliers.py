@@ -2,8 +2,9 @@
 Outliers
 ========
 
-A few isolated points can take over the leading coordinates of a spectral embedding. Here they cannot: the length of an
-embedded point is fixed by its density, and the directions of a point that resembles no other hardly matter to the rest.
+Find outliers, and cluster data that contain some. A few isolated points can take over the leading coordinates of a spectral
+embedding. Here they cannot: the length of an embedded point is fixed by its density, and a point that resembles no other has
+little influence on the directions of the rest.
 """
 
 import matplotlib.pyplot as plt
@@ -30,8 +31,7 @@ y_all = np.append(y, np.full(n_outliers, -1))
 # %%
 # Finding them
 # ------------
-# ``score_samples`` is the logarithm of the density m(x): low for outliers. No threshold is built in; look at the lowest
-# values.
+# ``score_samples`` is the logarithm of the density m(x): low for outliers. There is no threshold; look at the lowest values.
 
 est = SDPEmbedding(normalize="unit", random_state=0).fit(X_all)
 score = est.score_samples(X_all)
@@ -42,9 +42,8 @@ print("the rows that were added are    ", np.arange(len(X), len(X_all)))
 # %%
 # Clustering in their presence
 # ----------------------------
-# k-means on two embeddings with the same bandwidth. ``normalize="unit"`` keeps the directions only, which is what a
-# clustering should see; with lengths, the outliers would be far out, and attract centres. The agreement with the
-# cultivars is measured on the rows of Wine alone.
+# k-means on two embeddings with the same bandwidth. ``normalize="unit"`` keeps the directions only: with lengths, the
+# outliers would be far out, and attract centres. The agreement with the cultivars is measured on the rows of Wine alone.
 
 diffusion = DiffusionMap(n_components=2, bandwidth=est.bandwidth_).fit(X_all)
 nmi = {}
@@ -54,7 +53,7 @@ for name, model in {"SDP embedding, unit rows": est, "Diffusion map": diffusion}
     print(f"{name}: NMI {nmi[name]:.2f}")
 
 # %%
-# And the pictures.
+# Both embeddings, with lengths.
 
 names = {0: "cultivar 1", 1: "cultivar 2", 2: "cultivar 3", -1: "added"}
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained")

@@ -2,8 +2,8 @@ r"""
 Embedding by smooth functions
 =============================
 
-:class:`elliptope.RKHSEmbedding` looks for coordinates in a Sobolev space: functions on all of space, whose roughness
-has a price λ. Here on the interval, where functions can be drawn.
+See what ``regularization`` and ``smoothness`` do. :class:`elliptope.RKHSEmbedding` looks for coordinates in a Sobolev space:
+functions on all of space, with a cost λ on roughness. The example is on an interval, where functions can be drawn.
 """
 
 import matplotlib.pyplot as plt
@@ -16,11 +16,11 @@ X = np.sort(rng.uniform(-1, 1, 40))[:, None]
 x = np.linspace(-1.3, 1.3, 400)[:, None]
 
 # %%
-# The price of roughness
-# ----------------------
-# The program asks for :math:`\lVert\chi(x_i)\rVert = 1` on the sample. With a large λ all points go to one place, which
-# is smooth; as λ falls, more and faster oscillations are worth their price. Between the points, and beyond them, the
-# length is whatever smooth functions make of it.
+# The cost of roughness
+# ---------------------
+# The program asks for :math:`\lVert\chi(x_i)\rVert = 1` on the sample. With a large λ all points are embedded in one place,
+# which is smooth. As λ falls, more and faster oscillations appear. Between the points, and beyond them, the length is not
+# constrained.
 
 fig, axes = plt.subplots(2, 3, figsize=(12, 5.5), sharex=True, sharey="row", layout="constrained")
 models = {}

@@ -2,7 +2,7 @@ r"""
 Z₂ synchronisation
 ==================
 
-Signs from noisy pairwise comparisons, with a proof that they are the best.
+Recover signs from noisy pairwise comparisons, with a proof that they are the most likely ones.
 
 Given :math:`Y = \frac{\lambda}{n} s s^\top + W` with a Wigner matrix W, the maximum-likelihood signs maximise sᵀYs. Where
 the relaxation has rank one, its solution *is* that maximiser: the certificate turns a heuristic into a proof.

@@ -16,8 +16,10 @@ from elliptope.kernels import Gaussian
 from elliptope.operators import as_operator
 from elliptope.sdp import Certificate
 from elliptope.sdp.ascent.power import power
-from elliptope.sdp.certificates.certify import certify
-from elliptope.sdp.problem import Problem, random_start
+from elliptope.sdp.certificates.certifier import prove
+from elliptope.sdp.factors import random_start
+from elliptope.sdp.goal import Goal
+from elliptope.sdp.problem import Meter, Problem
 
 _SHIFT = 1e-7
 # Certified gap at which the proof need not be sharper.
@@ -68,8 +70,8 @@ def run(X: np.ndarray, bandwidth: float, rule: Rule, seed: int) -> Stopped:
     Abar = normalized_kernel(X, bandwidth)
     scale = np.sqrt(Abar.diagonal())  # √d
     J = scale[:, None] * (Abar + _SHIFT * np.eye(len(Abar))) * scale
-    problem, rng = Problem(as_operator(J)), np.random.default_rng(seed)
-    iterates = power(problem, random_start(len(J), rule.rank, rng), rng)
+    meter, rng = Meter(Problem(as_operator(J))), np.random.default_rng(seed)
+    iterates = power(meter, random_start(len(J), rule.rank, rng), Goal(), rng)
     last = next(iterates)
     step, n_iter = np.inf, 0
     while step >= rule.step and n_iter < rule.max_iter:
@@ -77,4 +79,4 @@ def run(X: np.ndarray, bandwidth: float, rule: Rule, seed: int) -> Stopped:
         step = float(np.linalg.norm(scale[:, None] * (last.H - previous.H)))
         n_iter += 1
     U, S, _ = np.linalg.svd(scale[:, None] * last.H, full_matrices=False)
-    return Stopped(U * S, S**2 / (S**2).sum(), n_iter, step, certify(problem, last, rng, _TOL)[0])
+    return Stopped(U * S, S**2 / (S**2).sum(), n_iter, step, prove(meter, last, rng, _TOL))

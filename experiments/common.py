@@ -16,14 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
-import scipy
-import sklearn
 from sklearn.exceptions import ConvergenceWarning
 
-import elliptope
 from elliptope import SDPEmbedding, bandwidth_path
+from elliptope._utils.versions import versions
 from elliptope.datasets import load_htru2, load_mnist_digits
 from elliptope.estimators.path.path import BandwidthPath
 from elliptope.sdp import Certificate
@@ -94,8 +91,7 @@ def execute(item: str, title: str, run: Callable[[Options], Result], options: Op
     result.peak_gb = peak_memory()
     threads = os.environ.get("OPENBLAS_NUM_THREADS", "default")
     result.machine = f"{platform.machine()}, {os.cpu_count()} cores, BLAS threads: {threads}"
-    modules = (elliptope, np, scipy, sklearn, matplotlib)
-    result.versions = {"python": platform.python_version(), **{module.__name__: module.__version__ for module in modules}}
+    result.versions = versions("matplotlib")
     return result
 
 
@@ -183,7 +179,7 @@ def _certificate(label: str, status: str, proof: Certificate, rank: int, product
 
 
 def certified_path(X: np.ndarray, bandwidths: Iterable[float], seed: int) -> BandwidthPath:
-    """The SDP embedding along bandwidths, with a bar where somebody watches."""
+    """The SDP embedding along bandwidths, with a progress bar on a terminal."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return bandwidth_path(X, bandwidths, random_state=seed, verbose=sys.stderr.isatty())
@@ -196,7 +192,7 @@ def spectrum(estimator: SDPEmbedding, k: int) -> np.ndarray:
 
 
 def progress(label: str, items: Iterable[Any]) -> Iterator[Any]:
-    """Iterate over ``items`` with a bar on standard error; silent when nobody watches."""
+    """Iterate over ``items`` with a progress bar on standard error, if that is a terminal."""
     items = list(items)
     watched = sys.stderr.isatty()
     for count, item in enumerate(items):

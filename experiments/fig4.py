@@ -46,29 +46,25 @@ def run(options: Options) -> Result:
         published=PUBLISHED,
         ours={"errors": errors, "errors_standardized": standardized, "ranks": ranks, "spectrum": shares},
         certificates=certificates,
-        verdicts=[
-            Verdict("rank of B⋆", "2", ", ".join(map(str, ranks)), set(ranks) == {2}),
-            Verdict(
-                "error of 5 nearest neighbours out of sample",
-                "1 %",
-                ", ".join(f"{100 * error:.2f} %" for error in errors),
-                max(errors) <= LARGEST_ERROR,
-            ),
-        ],
-        tables=[
-            Table(
-                "Test error",
-                ["split", "5-NN", "5-NN, coordinates scaled to variance 1"],
-                [
-                    [str(s), f"{100 * e:.2f} %", f"{100 * f:.2f} %"]
-                    for s, e, f in zip(seeds, errors, standardized, strict=True)
-                ],
-            )
-        ],
+        verdicts=verdicts(ranks, errors),
+        tables=[error_table(seeds, errors, standardized)],
         notes=["The code that the paper links to scales both coordinates to variance 1 before it looks for neighbours."],
         figures={"fig4": f"Embedded training digits (left) and extended test digits (right), split {seeds[0]}."},
         seeds=seeds,
     )
+
+
+def verdicts(ranks: list[int], errors: list[float]) -> list[Verdict]:
+    shown = ", ".join(f"{100 * error:.2f} %" for error in errors)
+    return [
+        Verdict("rank of B⋆", "2", ", ".join(map(str, ranks)), set(ranks) == {2}),
+        Verdict("error of 5 nearest neighbours out of sample", "1 %", shown, max(errors) <= LARGEST_ERROR),
+    ]
+
+
+def error_table(seeds: list[int], errors: list[float], standardized: list[float]) -> Table:
+    rows = [[str(s), f"{100 * e:.2f} %", f"{100 * f:.2f} %"] for s, e, f in zip(seeds, errors, standardized, strict=True)]
+    return Table("Test error", ["split", "5-NN", "5-NN, coordinates scaled to variance 1"], rows)
 
 
 def test_error(Z: np.ndarray, y: np.ndarray, Z_new: np.ndarray, y_new: np.ndarray) -> float:

@@ -27,6 +27,10 @@ ITEM, TITLE = "fig5", "Figure 5: Wine along the bandwidth"
 EMBEDDED = (10.0, 1.5)
 QUICK_SDP = (0.6, 0.9, 1.0, 1.5, 3.0, 6.0)
 QUICK_DM = (1.5, 2.3, 5.0, 11.0)
+FIGURES = {
+    "fig5": "Embeddings at σ = 10 and 1.5, and the spectra: lines are ours, circles are published.",
+    "fig5_algorithm1": "Small bandwidths: certified optimum, published, and Algorithm 1 as its authors stop it.",
+}
 
 
 def run(options: Options) -> Result:
@@ -48,10 +52,7 @@ def run(options: Options) -> Result:
         setting=f"178 wines, 13 features, z-scored (ddof = 1); SDP at {len(sdp.sigma)} bandwidths from {sdp.sigma[0]:g} to "
         f"{sdp.sigma[-1]:g}, diffusion map at {len(dm.sigma)} from {dm.sigma[0]:g} to {dm.sigma[-1]:g}. "
         f"Algorithm 1: {algorithm1.WINE}",
-        published={
-            "sdp": {"sigma": sdp.sigma, "spectrum": sdp.published},
-            "dm": {"sigma": dm.sigma, "spectrum": dm.published},
-        },
+        published={name: {"sigma": c.sigma, "spectrum": c.published} for name, c in (("sdp", sdp), ("dm", dm))},
         ours={
             "sdp": sdp.ours,
             "dm": dm.ours,
@@ -69,10 +70,7 @@ def run(options: Options) -> Result:
             compare.spectrum_table("diffusion map", dm, compare.SAME),
         ],
         notes=compare.notes(path, sdp, stopped, dm),
-        figures={
-            "fig5": "Embeddings at σ = 10 and 1.5, and the spectra: lines are ours, circles are published.",
-            "fig5_algorithm1": "Small bandwidths: certified optimum, published, and Algorithm 1 as its authors stop it.",
-        },
+        figures=FIGURES,
         seeds=[options.seed],
     )
 

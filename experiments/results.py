@@ -58,7 +58,7 @@ class Result:
     seconds: float = 0.0
     peak_gb: float = 0.0
     machine: str = ""
-    versions: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, str | None] = field(default_factory=dict)
     skipped: str = ""
 
     def save(self, folder: Path) -> Path:

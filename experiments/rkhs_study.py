@@ -18,12 +18,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # runs as a file and as a module
 
-import matplotlib
-import numpy as np
-import scipy
-import sklearn
 
-import elliptope
+from elliptope._utils.versions import versions
 from experiments.rkhs import classification, defaults, figures, regularization, spectrum, violation
 from experiments.rkhs.rows import Row, read_rows, write_rows
 from experiments.rkhs.scores import pairs
@@ -84,11 +80,10 @@ def report(output: Path) -> None:
 
 def _circumstances(quick: bool) -> dict:
     threads = os.environ.get("OPENBLAS_NUM_THREADS", "default")
-    modules = (elliptope, np, scipy, sklearn, matplotlib)
     return {
         "quick": quick,
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, BLAS threads: {threads}",
-        "versions": {"python": platform.python_version(), **{module.__name__: module.__version__ for module in modules}},
+        "versions": versions("matplotlib"),
     }
 
 

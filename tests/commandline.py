@@ -1,8 +1,10 @@
-"""The command line, run within this process; and tables for it."""
+"""Run the command line within this process; tables for it, good and bad."""
 
 import csv
 import io
 import json
+import re
+import struct
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +15,14 @@ from elliptope.cli import main
 RAW = load_wine()
 NAMES = [name.split("/")[0] for name in RAW.feature_names]
 CLASSES = [str(RAW.target_names[k]) for k in RAW.target]
+
+# A small table, and a command that embeds it.
+X = np.random.default_rng(0).standard_normal((30, 3)).round(3)
+ROWS = [f"{a},{b},{c},{'uv'[i % 2]}" for i, (a, b, c) in enumerate(X.tolist())]
+GOOD = "\n".join(["a,b,c,kind", *ROWS]) + "\n"
+EMBED = "embed t.csv --label kind -o out.csv"
+# The same numbers computed in the same way: equal to the last bit.
+same = np.testing.assert_array_equal
 
 
 class Outcome(NamedTuple):
@@ -72,3 +82,65 @@ def wine_rows(names=NAMES):
 def snapshot(folder):
     """Every file in a folder with its bytes."""
     return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def changed(row, column, cell):
+    """The good table with another cell; rows and columns are counted from 1."""
+    lines = GOOD.splitlines()
+    cells = lines[row].split(",")
+    cells[column - 1] = cell
+    lines[row] = ",".join(cells)
+    return "\n".join(lines) + "\n"
+
+
+def npy(array):
+    stream = io.BytesIO()
+    np.save(stream, array, allow_pickle=True)
+    return stream.getvalue()
+
+
+def npz(**arrays):
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+def huge_npy():
+    """Three numbers, declared as a million million."""
+    head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000, 1000000), }\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + bytes(24)
+
+
+class Case(NamedTuple):
+    """A command in a folder that holds ``t.csv``, a model ``m`` fitted to it, and ``files``."""
+
+    command: str
+    message: str
+    code: int = 1
+    files: dict = {}
+
+
+def csv_case(content, message, command=EMBED, code=1):
+    return Case(command, message, code, {"t.csv": content})
+
+
+def check(outcome, code, message):
+    assert outcome.code == code, outcome
+    assert outcome.out == b""
+    assert "Traceback" not in outcome.err
+    lines = outcome.err.splitlines()
+    errors = [line for line in lines if line.startswith("elliptope: error: ")]
+    assert errors == lines[-1:], outcome.err
+    # Parentheses are meant as such; a message with wildcards or alternatives is an expression.
+    expression = message if ".*" in message or "|" in message else re.escape(message)
+    assert re.search(expression, errors[0]), errors[0]
+    assert len(errors[0]) < 700
+
+
+def check_case(cli, folder, case):
+    """The command fails with its message, and leaves no file behind."""
+    for path, content in case.files.items():
+        (folder / path).write_bytes(content.encode() if isinstance(content, str) else content)
+    before = snapshot(folder)
+    check(cli(*case.command.split()), case.code, case.message)
+    assert snapshot(folder) == before

@@ -107,7 +107,7 @@ def tiled(kernel):
 
 
 def neighbors(X, w, n_jobs):
-    _, K = Neighbors().fit(X, 9, n_jobs)
+    K = Neighbors().fit(X, n_neighbors=9, n_jobs=n_jobs).matrix()
     exact = long(NaiveNeighbors(X, 9).K)
     return SparseOperator(K, w, n_jobs), exact, exact
 

@@ -1,7 +1,7 @@
-r"""Data sets of the paper: three that are generated and two that are read; and a large one.
+r"""Data sets of the paper, three generated and two loaded; and Covertype, a large one.
 
-The readers take a folder of local files, named by an argument or by the environment variable
-``ELLIPTOPE_DATA``, because machines are often offline; without a folder they use OpenML.
+The loaders read local files from a folder, named by an argument or by the environment variable ``ELLIPTOPE_DATA``. Without
+a folder they download the data.
 
 References
 ----------
@@ -230,9 +230,8 @@ def load_mnist_digits(
     digits : sequence of int, default=(1, 4)
         The digits to keep.
     data_home : path or None, default=None
-        Folder that holds ``mnist_train_1_4.npz``, with arrays ``X`` (pixels from 0 to 255) and ``y``.
-        ``None``: the folder named by the environment variable ``ELLIPTOPE_DATA``; if that is unset or
-        empty, OpenML.
+        Folder that holds ``mnist_train_1_4.npz``, with arrays ``X`` (pixels from 0 to 255) and ``y``; see
+        :func:`load_htru2`.
 
     Returns
     -------
@@ -243,10 +242,8 @@ def load_mnist_digits(
 
     Raises
     ------
-    FileNotFoundError
-        If a folder is given and the file is not in it.
-    OSError
-        If no folder is given and OpenML cannot be reached.
+    FileNotFoundError, OSError
+        As :func:`load_htru2`.
     ValueError
         If `digits` is not a non-empty sequence of integers from 0 to 9, or the local file lacks one of
         them.

@@ -5,18 +5,13 @@ import io
 import numpy as np
 import pytest
 
-from commandline import Runner, write_csv
+from commandline import write_csv
 from elliptope import SDPEmbedding
 from elliptope.persistence import save
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((30, 3)).round(3)
 ROWS = X.tolist()
-
-
-@pytest.fixture
-def cli(monkeypatch, capsysbinary):
-    return Runner(monkeypatch, capsysbinary)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from elliptope.cli.errors import CommandError
 from elliptope.cli.selection import Selection, resolve, split_items
 from elliptope.cli.tables import FORMATS, Form, open_reader, write_table
-from elliptope.cli.tables.text import looks_like_header
+from elliptope.cli.tables.text import Dialect, TextReader, looks_like_header
 
 X = np.array([[0.1, -2.5e-300, 3.0], [1 / 3, 1e22, np.pi], [5e-324, -0.0, 123456789.123456789]])
 
@@ -124,6 +124,10 @@ class TestText:
 
     def test_byte_order_mark_is_not_part_of_a_name(self):
         assert reader(b"\xef\xbb\xbfa,b\n1,2\n").names == ["a", "b"]
+
+    def test_a_very_long_line_is_no_row(self):
+        with pytest.raises(CommandError, match="line 2: more than 20 characters in one line: this is not a table"):
+            TextReader(io.BytesIO(b"a,b\n" + b"1" * 30), "in", Dialect(",", longest_line=20))
 
     def test_line_numbers_count_lines_of_the_file(self):
         content = b'a,t\n1,"two\nlines"\n\n2,x\nx,y\n'

@@ -8,8 +8,8 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from elliptope import DiffusionMap, SDPEmbedding
+from elliptope._utils import blocks
 from elliptope._utils.checks import check_bool, check_callable, check_entries, check_factor, check_rng, check_vector
-from elliptope.estimators.extension import Extension
 
 X = np.random.default_rng(0).standard_normal((30, 3))
 K = np.exp(-((X[:, None] - X) ** 2).sum(axis=-1))
@@ -294,8 +294,7 @@ class TestPrecomputed:
     @both
     @pytest.mark.parametrize("n_jobs", [1, 3])
     def test_vanishing_rows_are_named_whatever_the_block(self, Estimator, n_jobs, monkeypatch):
-        monkeypatch.setattr(Extension.blocks, "__defaults__", (1,))
-        monkeypatch.setattr(Extension.normalized, "__defaults__", (1,))
+        monkeypatch.setattr(blocks, "BLOCK_ENTRIES", 1)
         with pytest.raises(ValueError, match=r"kernel vanishes for every training point.*row 7 "):
             Estimator(kernel="precomputed", n_jobs=n_jobs).fit(K).transform(changed(K, 7, value=0.0))
 

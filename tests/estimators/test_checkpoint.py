@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-import elliptope
 from common import PATH, RANK_4, WINE, assert_same_path, fit_path, weights
 from elliptope import SDPEmbedding, bandwidth_path
 
@@ -151,7 +150,7 @@ class TestCheckpoint:
         assert file.read_bytes() == before
 
     def test_of_another_version_is_refused(self, file, monkeypatch):
-        monkeypatch.setattr(elliptope, "__version__", "99.0")
+        monkeypatch.setattr("elliptope.estimators.path.path.__version__", "99.0")
         with pytest.raises(ValueError, match=r"`elliptope.__version__` was .*, is 99\.0"):
             fit_path(RANK_4, [3.0, 2.0], checkpoint=file)
 

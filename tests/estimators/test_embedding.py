@@ -21,7 +21,7 @@ from common import CLUSTERS, MOONS, RANK_4, WINE, WINE_CLASS, Naive, fit, gram, 
 from elliptope import SDPEmbedding
 from elliptope.datasets import two_moons
 from elliptope.kernels import Gaussian, Matern
-from elliptope.sdp.solve import _Loop
+from elliptope.sdp.loop import Loop
 
 SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 RANDOM = np.random.default_rng(0).standard_normal((40, 3))
@@ -311,7 +311,7 @@ class TestScikitLearn:
     @pytest.mark.parametrize("message", ["", ".*'interrupted'"], ids=["any status", "interrupted"])
     def test_what_ctrl_c_does_to_a_search(self, message, monkeypatch):
         """It ends one fit, and the search goes on; with such warnings turned into errors the search ends."""
-        report, pending = _Loop._report, ["Ctrl-C"]
+        report, pending = Loop._report, ["Ctrl-C"]
 
         def interrupt(loop, iterate):
             report(loop, iterate)
@@ -319,7 +319,7 @@ class TestScikitLearn:
                 pending.clear()
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(_Loop, "_report", interrupt)
+        monkeypatch.setattr(Loop, "_report", interrupt)
         model = make_pipeline(SDPEmbedding(random_state=0), KNeighborsClassifier())
         search = GridSearchCV(model, {"sdpembedding__bandwidth": [3.0, 4.0]}, cv=2, error_score="raise")
         with pytest.warns(ConvergenceWarning, match="'interrupted': stopped by the user") as record:

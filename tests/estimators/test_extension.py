@@ -14,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from common import CLUSTER, CLUSTERS, MOONS, RANK_4, WINE, WINE_CLASS, Naive, fit, gram, row_error, weights
-from elliptope.estimators import extension
+from elliptope._utils import blocks
 from elliptope.estimators.extension import Extension
-from elliptope.kernels import CallableKernel, Matern
+from elliptope.kernels import CallableKernel, FittedFormula, Matern, base
 
 SAMPLE = {
     "wine 0.7": (WINE, {"bandwidth": 0.7}, None),
@@ -125,8 +125,7 @@ class TestExtension:
         est = fit(CLUSTERS, bandwidth=1.2)
         Y = CLUSTERS + 0.5
         reference = est.transform(Y), est.score_samples(Y), est.learned_kernel(Y[:5], Y)
-        monkeypatch.setattr(Extension.blocks, "__defaults__", (entries,))
-        monkeypatch.setattr(Extension.normalized, "__defaults__", (entries,))
+        monkeypatch.setattr(blocks, "BLOCK_ENTRIES", entries)
         assert row_error(est.transform(Y), reference[0]) < 1e-12
         np.testing.assert_allclose(est.score_samples(Y), reference[1], rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(est.learned_kernel(Y[:5], Y), reference[2], rtol=1e-11, atol=1e-14)
@@ -143,7 +142,7 @@ class TestExtension:
         est = fit(CLUSTERS, w, **options)
         Y = np.vstack([CLUSTERS + 0.5, CLUSTERS[:5] + 10, CLUSTERS[-5:] - 10])
         reference = est.transform(Y), est.score_samples(Y)
-        monkeypatch.setattr(extension, "_TILE_COLUMNS", columns)
+        monkeypatch.setattr(base, "_TILE_COLUMNS", columns)
         assert row_error(est.transform(Y), reference[0]) < 1e-11
         np.testing.assert_allclose(est.score_samples(Y), reference[1], rtol=1e-12, atol=1e-13)
 
@@ -152,26 +151,28 @@ class TestExtension:
         K = np.kron(np.eye(4), 0.5 + 0.5 * np.eye(5))
         rows = CallableKernel(lambda X, Y: K[X[:, 0].astype(int)][:, Y[:, 0].astype(int)])
         each, w = np.arange(20.0)[:, None], np.ones(20)
-        made = Extension(rows, each, w, K.sum(axis=1), float(K.sum()), np.ones(20), np.eye(20))
+        made = Extension(FittedFormula(rows, each), w, K.sum(axis=1), float(K.sum()), np.ones(20), np.eye(20))
         whole = made.nystroem(each)
-        monkeypatch.setattr(extension, "_TILE_COLUMNS", 3)
+        monkeypatch.setattr(base, "_TILE_COLUMNS", 3)
         np.testing.assert_allclose(made.nystroem(each), whole, rtol=1e-13, atol=1e-15)
         np.testing.assert_allclose(made.log_mass(each), np.log(K.sum(axis=1)), rtol=1e-13)
 
     @pytest.mark.parametrize("n_jobs", [2, 3])
     def test_threads_change_nothing(self, n_jobs, monkeypatch):
-        monkeypatch.setattr(extension, "_CACHED_ENTRIES", 7 * len(CLUSTERS))
+        monkeypatch.setattr(base, "CACHED_ENTRIES", 7 * len(CLUSTERS))
         one, more = (fit(CLUSTERS, bandwidth=1.2, n_jobs=jobs) for jobs in (1, n_jobs))
         Y = CLUSTERS + 0.5
         np.testing.assert_array_equal(one.transform(Y), more.transform(Y))
         np.testing.assert_array_equal(one.score_samples(Y), more.score_samples(Y))
 
-    def test_memory_is_bounded_by_blocks(self):
+    def test_memory_is_bounded_by_blocks(self, monkeypatch):
         X = np.random.default_rng(0).standard_normal((300, 2))
         Y = np.random.default_rng(1).standard_normal((20_000, 2))
         est = fit(X, bandwidth=1.0)
         tracemalloc.start()
-        est._extension.normalized(Y, est._diagonal, block_entries=2**16)
+        with monkeypatch.context() as patch:
+            patch.setattr(blocks, "BLOCK_ENTRIES", 2**16)
+            est.transform(Y)
         small = tracemalloc.get_traced_memory()[1]
         tracemalloc.reset_peak()
         est.transform(np.tile(Y, (4, 1)))
@@ -225,7 +226,7 @@ class TestFarAway:
 
     @pytest.mark.parametrize("entries", [1, 2**22], ids=["row by row", "one block"])
     def test_rows_are_named_and_everything_stays_finite(self, entries, monkeypatch):
-        monkeypatch.setattr(Extension.normalized, "__defaults__", (entries,))
+        monkeypatch.setattr(blocks, "BLOCK_ENTRIES", entries)
         est = fit(MOONS, bandwidth=0.5)
         Y = MOONS[:5].copy()
         Y[[1, 3]] += 1e3

@@ -51,6 +51,20 @@ def rkhs_model():
     return RKHSEmbedding(random_state=0).fit(RANK_4)
 
 
+def change_training(est, **changes):
+    """Put other values into what a model has kept: of its extension, of the kernel in that, or beside both."""
+    training = est.training_
+    extension, kernel = training.extension, training.extension.kernel
+
+    def taken(part):
+        names = {field.name for field in dataclasses.fields(part)} & changes.keys()
+        return {name: changes.pop(name) for name in names}
+
+    kernel = dataclasses.replace(kernel, **taken(kernel))
+    extension = dataclasses.replace(extension, kernel=kernel, **taken(extension))
+    est.training_ = dataclasses.replace(training, extension=extension, **changes)
+
+
 def test_the_bounds_are_proved_again(est):
     again, before = recertify(est), est.certificate_
     assert est.status_ == "optimal"
@@ -62,7 +76,7 @@ def test_the_bounds_are_proved_again(est):
 
 
 def test_the_model_is_left_as_it_was(est):
-    arrays = [est.embedding_, *(v for v in vars(est._extension).values() if isinstance(v, np.ndarray))]
+    arrays = [est.embedding_, *(v for v in vars(est.training_.extension).values() if isinstance(v, np.ndarray))]
     copies = [a.copy() for a in arrays]
     recertify(est)
     assert all((a == b).all() for a, b in zip(arrays, copies, strict=True))
@@ -88,15 +102,15 @@ class TestTampering:
     @pytest.mark.parametrize(("make", "name"), [(sdp_model, "F"), (rkhs_model, "alpha")])
     def test_length_of_rows(self, make, name):
         est = make()
-        getattr(est._extension, name)[3] *= 1 + 1e-6
-        est.embedding_ = est.transform(RANK_4) if name == "alpha" else est._extension.F.copy()
+        getattr(est.training_.extension, name)[3] *= 1 + 1e-6
+        est.embedding_ = est.transform(RANK_4) if name == "alpha" else est.training_.extension.F.copy()
         with pytest.raises(InconsistentModelError, match="not feasible"):
             recertify(est)
 
     def test_directions_show_in_the_gap(self):
         est = sdp_model()
         honest = recertify(est)
-        F = est._extension.F
+        F = est.training_.extension.F
         F[3, [0, 1]] = F[3, [1, 0]]
         est.embedding_ = F.copy()
         found = recertify(est)
@@ -110,44 +124,44 @@ class TestTampering:
         est = rkhs_model()
         honest = recertify(est)
         Xi = np.random.default_rng(0).permutation(est.embedding_)
-        K = est._extension.kernel(RANK_4)
-        K[np.diag_indices(40)] += est._program.jitter
-        est._extension = dataclasses.replace(est._extension, alpha=np.linalg.solve(K, Xi))
+        K = est.training_.extension.kernel.formula(RANK_4)
+        K[np.diag_indices(40)] += est.training_.jitter
+        change_training(est, alpha=np.linalg.solve(K, Xi))
         est.embedding_ = Xi
         found = recertify(est)
         assert found.relative_gap > 1e3 * est.tol
         assert found.objective < honest.objective <= found.upper_bound
 
     @pytest.mark.parametrize(
-        "change", [{"X": RANK_4 + 0.01 * np.eye(40, 12)}, {"w": np.full(40, 1.001)}, {"kernel": Gaussian(2.01)}]
+        "change", [{"points": RANK_4 + 0.01 * np.eye(40, 12)}, {"w": np.full(40, 1.001)}, {"formula": Gaussian(2.01)}]
     )
     def test_data_that_do_not_give_the_degrees(self, change):
         est = sdp_model()
-        est._extension = dataclasses.replace(est._extension, **change)
+        change_training(est, **change)
         with pytest.raises(InconsistentModelError, match="degrees m"):
             recertify(est)
 
     def test_mass(self):
         est = sdp_model()
-        est._extension = dataclasses.replace(est._extension, M=est._extension.M * 1.001)
+        change_training(est, M=est.training_.extension.M * 1.001)
         with pytest.raises(InconsistentModelError, match="total masses M"):
             recertify(est)
 
     def test_data_of_the_second_problem(self):
         est = rkhs_model()
         honest = recertify(est)
-        est._extension = dataclasses.replace(est._extension, X=RANK_4 + 0.01 * np.eye(40, 12))
+        change_training(est, points=RANK_4 + 0.01 * np.eye(40, 12))
         with pytest.raises(InconsistentModelError):
             recertify(est)
         est = rkhs_model()
-        est._program = dataclasses.replace(est._program, d=np.full(40, 1.1))
+        change_training(est, d=np.full(40, 1.1))
         with pytest.raises(InconsistentModelError, match="not feasible"):
             recertify(est)
         est = rkhs_model()
-        est._program = dataclasses.replace(est._program, u=est._program.u[::-1].copy())
+        change_training(est, u=est.training_.u[::-1].copy())
         assert recertify(est).objective != pytest.approx(honest.objective, rel=1e-6)
         est = rkhs_model()
-        est._extension = dataclasses.replace(est._extension, X=np.repeat(RANK_4[:20], 2, axis=0))
+        change_training(est, points=np.repeat(RANK_4[:20], 2, axis=0))
         with pytest.raises(InconsistentModelError, match="singular"):
             recertify(est)
 
@@ -202,7 +216,7 @@ class TestNeighbors:
         est = self.model()
         honest = recertify(est)
         monkeypatch.setattr(operators.sparse, "_LARGEST_DENSE", 10)
-        F = est._extension.F
+        F = est.training_.extension.F
         F[3, [0, 1]] = F[3, [1, 0]]
         est.embedding_ = F.copy()
         found = recertify(est)
@@ -218,22 +232,20 @@ class TestNeighbors:
     @pytest.mark.parametrize(
         ("change", "what"),
         [
-            ({"X": RANK_4 + 0.01 * np.eye(40, 12)}, "scales s"),
+            ({"points": RANK_4 + 0.01 * np.eye(40, 12)}, "scales s"),
             ({"scales": np.full(40, 3.0)}, "scales s"),
             ({"n_neighbors": 9}, "scales s"),
         ],
     )
     def test_another_kernel(self, change, what):
         est = self.model()
-        kernel = dataclasses.replace(est._extension.kernel, **change)
-        est._extension = dataclasses.replace(est._extension, kernel=kernel)
+        change_training(est, **change)
         with pytest.raises(InconsistentModelError, match=what):
             recertify(est)
 
     def test_another_graph(self):
         est = fit(GRAPH, kernel="neighbors", n_neighbors=8)
-        kernel = est._extension.kernel
-        est._extension = dataclasses.replace(est._extension, kernel=dataclasses.replace(kernel, graph=1.1 * kernel.graph))
+        change_training(est, graph=1.1 * est.training_.extension.kernel.graph)
         with pytest.raises(InconsistentModelError, match="degrees m"):
             recertify(est)
 

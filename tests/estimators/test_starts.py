@@ -12,11 +12,11 @@ from elliptope.datasets import two_moons
 from elliptope.estimators import sdp_embedding as embedding
 from elliptope.estimators import starts as _starts
 from elliptope.estimators.starts import start_entries, truncated_start
-from elliptope.kernels import Gaussian, Laplacian
+from elliptope.kernels import FittedFormula, Gaussian, Laplacian
 from elliptope.memory.available import Memory
 from elliptope.operators import TiledOperator, sparse
-from elliptope.sdp.problem import Problem
-from elliptope.sdp.solve import _Loop
+from elliptope.sdp.loop import Loop
+from elliptope.sdp.problem import Meter, Problem
 
 X, _ = two_moons(300, random_state=0)
 NARROW, WIDE = Gaussian(0.2), Gaussian(2.0)
@@ -34,14 +34,14 @@ def small(monkeypatch):
 def start(kernel, rank="auto"):
     J = TiledOperator(kernel, X)
     J.set_row_scale(np.sqrt(J.abar_diagonal()))
-    return J, truncated_start(J, kernel, X, np.sqrt(J.abar_diagonal()), rank, 0)
+    return J, truncated_start(J, FittedFormula(kernel, X), np.sqrt(J.abar_diagonal()), rank, 0)
 
 
 class TestTruncated:
     def test_is_close_to_the_optimum(self):
         J, solution = start(NARROW)
         optimum = SDPEmbedding(kernel=NARROW, random_state=0).fit(X).certificate_.objective
-        iterate = Problem(J).evaluate(solution.factor)
+        iterate = Meter(Problem(J)).evaluate(solution.factor)
         assert optimum - iterate.objective < 1e-2 * iterate.gain
         assert iterate.defect < 0.1
 
@@ -72,7 +72,7 @@ class TestTruncated:
         monkeypatch.setattr(_starts, "solve", lambda cost, **_: costs.append(cost))
         J = TiledOperator(NARROW, X, np.random.default_rng(0).uniform(0.5, 2.0, len(X)))
         J.set_row_scale(J.w * np.sqrt(J.abar_diagonal()))
-        truncated_start(J, NARROW, X, J.w * np.sqrt(J.abar_diagonal()), "auto", 0)
+        truncated_start(J, FittedFormula(NARROW, X), J.w * np.sqrt(J.abar_diagonal()), "auto", 0)
         (surrogate,) = costs
         np.testing.assert_allclose(surrogate.offset(), J.offset(), rtol=1e-12)
         difference = J.core_matmat(np.eye(len(X))) - surrogate.core_matmat(np.eye(len(X)))
@@ -101,14 +101,14 @@ class TestFit:
     @pytest.mark.parametrize("kernel", [NARROW, WIDE])
     def test_an_interrupt_ends_the_fit_and_not_only_the_start(self, kernel, monkeypatch):
         """The third step of the first solve, that of the start, is interrupted."""
-        plain, steps = _Loop._report, itertools.count(1)
+        plain, steps = Loop._report, itertools.count(1)
 
         def report(loop, iterate):
             if next(steps) == 3:
                 raise KeyboardInterrupt
             plain(loop, iterate)
 
-        monkeypatch.setattr(_Loop, "_report", report)
+        monkeypatch.setattr(Loop, "_report", report)
         with pytest.warns(ConvergenceWarning, match="interrupted"):
             found = self.fit(kernel)
         assert (found.status_, found.n_iter_) == ("interrupted", 1)

@@ -12,7 +12,8 @@ from sklearn.exceptions import NotFittedError
 
 from common import CLUSTERS, WINE, fit, row_error
 from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding
-from elliptope.estimators import extension, streaming
+from elliptope._utils import blocks
+from elliptope.estimators import streaming
 from elliptope.estimators.streaming import score_to, transform_to
 from elliptope.kernels import Gaussian
 
@@ -39,11 +40,7 @@ def small_blocks(monkeypatch):
     """As if 2000 entries, 20 rows of 100 training points, were all that may be held."""
 
     def set_to(entries, least=1):
-        for module in (extension, streaming):
-            monkeypatch.setattr(module, "BLOCK_ENTRIES", entries)
-        monkeypatch.setattr(extension.rows_per_block, "__kwdefaults__", {"block_entries": entries})
-        for method in (extension.Extension.blocks, extension.Extension.normalized, extension.Extension.rows_together):
-            monkeypatch.setattr(method, "__defaults__", (entries,))
+        monkeypatch.setattr(blocks, "BLOCK_ENTRIES", entries)
         monkeypatch.setattr(streaming, "_LEAST_ROWS", least)
 
     return set_to

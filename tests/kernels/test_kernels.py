@@ -202,7 +202,6 @@ def test_sobolev_order(p):
     assert Laplacian(1.0).sobolev_order(p) == 0.5 + p / 2
     assert Matern(1.0, 2.5).sobolev_order(p) == 2.5 + p / 2
     assert math.isnan(CallableKernel(np.dot).sobolev_order(p))
-    assert math.isnan(Precomputed().sobolev_order(p))
 
 
 class TestCallable:
@@ -247,23 +246,39 @@ class TestCallable:
 
 
 class TestPrecomputed:
-    def test_rows_are_the_block(self):
-        K = np.array([[0.5, 0.25, 0.0]])
-        kernel = make_kernel("precomputed", None)
-        np.testing.assert_array_equal(kernel.block(K, np.zeros((3, 3))), K)
-        np.testing.assert_allclose(kernel.log_block(K, np.zeros((3, 3))), [[math.log(0.5), math.log(0.25), -math.inf]])
-        np.testing.assert_array_equal(K, [[0.5, 0.25, 0.0]])
+    K = Gaussian(1.0)(points(6, 1, 2)[0])
+
+    def values(self, kernel, X):
+        """Rows of kernel values, read off the sums that an extension takes of them."""
+        (rows,) = kernel.rows(X)
+        return rows.sums(np.zeros(len(X)), np.eye(kernel.n_points))[0]
+
+    def test_rows_are_the_kernel_values(self):
+        chosen = np.array([0, 2, 5])
+        kernel = Precomputed().fit(self.K, chosen)
+        np.testing.assert_allclose(kernel.matrix(), self.K[np.ix_(chosen, chosen)], rtol=1e-15)
+        new = np.array([[0.5, 9.0, 0.25, 9.0, 9.0, 0.0]])
+        np.testing.assert_allclose(self.values(kernel, new), [[0.5, 0.25, 0.0]], rtol=1e-15)
+        np.testing.assert_array_equal(new[0, [0, 2, 5]], [0.5, 0.25, 0.0])
+
+    def test_a_model_does_not_keep_the_matrix(self):
+        kept = Precomputed().fit(self.K).without_matrix()
+        with pytest.raises(ValueError, match="`K` must be the kernel matrix given to `fit`, got None"):
+            kept.matrix()
+        np.testing.assert_array_equal(kept.refit(self.K, 1).matrix(), self.K)
 
     def test_diagonal(self):
-        np.testing.assert_array_equal(Precomputed(2.5).diagonal(np.zeros((3, 4))), [2.5, 2.5, 2.5])
+        np.testing.assert_allclose(Precomputed().fit(2.5 * self.K).diagonal(np.zeros((3, 6))), [2.5, 2.5, 2.5])
+        scale = np.linspace(1, 2, 6)
+        unequal = Precomputed().fit(scale[:, None] * self.K * scale)
         with pytest.raises(ValueError, match=r"k\(x, x\) differs between training points.*diagonal='constant'"):
-            make_kernel("precomputed", None).diagonal(np.zeros((3, 4)))
+            unequal.diagonal(np.zeros((3, 6)))
 
     def test_bad_values(self):
-        with pytest.raises(ValueError, match="must give finite values"):
-            Precomputed().block(np.array([[math.nan]]), np.zeros((1, 1)))
-        with pytest.raises(ValueError, match="must be non-negative"):
-            Precomputed().log_block(np.array([[-1.0]]), np.zeros((1, 1)))
+        kernel = Precomputed().fit(self.K)
+        for bad, message in [(math.nan, "must give finite values"), (-1.0, "must be non-negative")]:
+            with pytest.raises(ValueError, match=message):
+                next(kernel.rows(np.full((1, 6), bad)))
 
 
 class TestMakeKernel:
@@ -274,7 +289,7 @@ class TestMakeKernel:
         assert make_kernel(name, np.float32(0.7)).bandwidth == pytest.approx(0.7)
         assert make_kernel(name, 0.7) == expected
 
-    @pytest.mark.parametrize("kernel", [Matern(0.3, 2.5), Precomputed(), CallableKernel(np.dot)], ids=type)
+    @pytest.mark.parametrize("kernel", [Matern(0.3, 2.5), CallableKernel(np.dot)], ids=type)
     def test_instances_pass_through(self, kernel):
         assert make_kernel(kernel, 123.0) is kernel
 
@@ -290,7 +305,7 @@ class TestMakeKernel:
 
     @pytest.mark.parametrize("name", ["Gaussian", "rbf", "", None, 3, ["gaussian"]])
     def test_unknown(self, name):
-        with pytest.raises(ValueError, match=r"`kernel` must be one of 'gaussian', .*'precomputed'.* got") as error:
+        with pytest.raises(ValueError, match=r"`kernel` must be one of 'gaussian', .* got") as error:
             make_kernel(name, 1.0)
         assert str(error.value).endswith(f"got {name!r}.")
 

@@ -35,6 +35,14 @@ def solve(X, sample_weight=None, k=6, **parameters):
         return fit(X, sample_weight, **{"kernel": "neighbors", "n_neighbors": k, "tol": TOL, **parameters})
 
 
+def block(kernel, X):
+    """k(x_i, y_j) for rows of X and the training points, in full."""
+    rows = kernel.log_rows(X).tocoo()
+    out = np.zeros(rows.shape)
+    out[rows.row, rows.col] = np.exp(rows.data)
+    return out
+
+
 def sizes(n):
     return sorted({2, 3, 5, n // 2, n - 1, n})
 
@@ -45,25 +53,27 @@ class TestKernel:
         X = POINTS[name]
         for k in sizes(len(X)):
             naive = NaiveNeighbors(X, k)
-            kernel, K = Neighbors().fit(X, k)
+            kernel = Neighbors().fit(X, n_neighbors=k)
+            K = kernel.matrix()
             np.testing.assert_allclose(kernel.scales, naive.s, rtol=1e-14)
             np.testing.assert_array_equal(K.toarray() > 0, naive.K > 0)
             np.testing.assert_allclose(K.toarray(), naive.K, rtol=1e-12)
             np.testing.assert_array_equal(K.toarray(), K.toarray().T)
             np.testing.assert_array_equal(K.diagonal(), 1)
-            np.testing.assert_array_equal(kernel.matrix().toarray(), K.toarray())
+            np.testing.assert_array_equal(kernel.without_matrix().matrix().toarray(), K.toarray())
 
     @CASES
     def test_rows_of_training_points_are_those_of_the_matrix_in_any_company(self, name):
         X = POINTS[name]
         order = np.random.default_rng(0).permutation(len(X))
         for k in (2, 5, len(X)):
-            kernel, K = Neighbors().fit(X, k)
+            kernel = Neighbors().fit(X, n_neighbors=k)
+            K = kernel.matrix()
             K = K.toarray()
-            np.testing.assert_array_equal(kernel.block(X, X), K)
-            np.testing.assert_array_equal(kernel.block(X[order], X), K[order])
-            np.testing.assert_array_equal(kernel.block(X[::7], X), K[::7])
-            np.testing.assert_array_equal(np.vstack([kernel.block(row[None], X) for row in X[:10]]), K[:10])
+            np.testing.assert_array_equal(block(kernel, X), K)
+            np.testing.assert_array_equal(block(kernel, X[order]), K[order])
+            np.testing.assert_array_equal(block(kernel, X[::7]), K[::7])
+            np.testing.assert_array_equal(np.vstack([block(kernel, row[None]) for row in X[:10]]), K[:10])
 
     @CASES
     def test_new_rows(self, name):
@@ -72,8 +82,8 @@ class TestKernel:
         i, j = np.random.default_rng(1).integers(len(X), size=(2, 100))
         Y = 0.75 * X[i] + 0.25 * X[j]
         for k in (2, 5, len(X)):
-            naive, kernel = NaiveNeighbors(X, k), Neighbors().fit(X, k)[0]
-            found, expected = kernel.block(Y, X), naive.kernel(Y)
+            naive, kernel = NaiveNeighbors(X, k), Neighbors().fit(X, n_neighbors=k)
+            found, expected = block(kernel, Y), naive.kernel(Y)
             rows = (found > 0) == (expected > 0)
             assert rows.all() or not name.endswith("lattice")
             # Where three points of a line tie but for rounding, it decides which of them are neighbours.
@@ -82,7 +92,7 @@ class TestKernel:
             np.testing.assert_allclose(found[good], expected[good], rtol=1e-9)
 
     def test_far_points_keep_their_logarithms(self):
-        kernel = Neighbors().fit(BLOBS, 6)[0]
+        kernel = Neighbors().fit(BLOBS, n_neighbors=6)
         for distance in (1e3, 1e10, 1e100):
             rows = kernel.log_rows(np.full((1, 3), distance))
             assert np.isfinite(rows.data).all()
@@ -101,10 +111,11 @@ class TestKernel:
         X = np.unique(rng.integers(-2, 3, (n, p)).astype(float) if whole else rng.standard_normal((n, p)), axis=0)
         assume(len(X) >= k)
         naive = NaiveNeighbors(X, k)
-        kernel, K = Neighbors().fit(X, k)
+        kernel = Neighbors().fit(X, n_neighbors=k)
+        K = kernel.matrix()
         np.testing.assert_array_equal(K.toarray() > 0, naive.K > 0)
         np.testing.assert_allclose(K.toarray(), naive.K, rtol=1e-12)
-        np.testing.assert_array_equal(kernel.block(X, X), K.toarray())
+        np.testing.assert_array_equal(block(kernel, X), K.toarray())
 
 
 class TestExtension:
@@ -257,7 +268,7 @@ class TestGraphs:
         rough = graph.astype(np.float32).astype(np.float64)
         rough.data *= 1 + 1e-7 * np.random.default_rng(0).standard_normal(rough.nnz)
         est = solve(rough)
-        K = est._extension.kernel.matrix().toarray()
+        K = est.training_.extension.kernel.matrix().toarray()
         np.testing.assert_array_equal(K, K.T)
         np.testing.assert_allclose(gram(est), gram(reference), atol=1e-4 * gram(reference).max())
         np.testing.assert_allclose(est.transform(with_diagonal(rough)), est.embedding_, atol=1e-7)
@@ -428,19 +439,20 @@ class TestApproximate:
     def test_training_rows_keep_their_neighbours(self, name, forgetful):
         X = POINTS[name]
         est = solve(X, kernel=Neighbors("approximate"))
-        exact = Neighbors().fit(X, 6)[1]
-        assert (abs(est._extension.kernel.matrix() - exact)).max() > 1e-3
+        exact = Neighbors().fit(X, n_neighbors=6).matrix()
+        assert (abs(est.training_.extension.kernel.matrix() - exact)).max() > 1e-3
         np.testing.assert_allclose(row_error(est.transform(X), est.embedding_), 0, atol=1e-9)
         np.testing.assert_allclose(est.transform(X[::-1]), est.transform(X)[::-1], rtol=1e-13)
         mixed = np.vstack([X[:2] + 0.01, X, X[:2] - 0.01])
         np.testing.assert_allclose(est.transform(mixed)[2:-2], est.transform(X), rtol=1e-13)
 
     def test_the_matrix_is_that_of_the_graph(self, forgetful):
-        kernel, K = Neighbors("approximate").fit(BLOBS, 6)
+        kernel = Neighbors("approximate").fit(BLOBS, n_neighbors=6)
+        K = kernel.matrix()
         np.testing.assert_array_equal(K.toarray(), K.toarray().T)
         np.testing.assert_array_equal(K.diagonal(), 1)
-        np.testing.assert_array_equal(kernel.matrix().toarray(), K.toarray())
-        np.testing.assert_array_equal(kernel.block(BLOBS, BLOBS), K.toarray())
+        np.testing.assert_array_equal(kernel.without_matrix().matrix().toarray(), K.toarray())
+        np.testing.assert_array_equal(block(kernel, BLOBS), K.toarray())
 
     def test_a_missing_library_is_named(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "pynndescent", None)
@@ -455,7 +467,7 @@ class TestApproximate:
         est, exact = solve(X, kernel=Neighbors("approximate"), n_jobs=2), solve(X)
         np.testing.assert_allclose(row_error(est.transform(X), est.embedding_), 0, atol=1e-9)
         # On so few points it finds nearly all neighbours.
-        K, reference = est._extension.kernel.matrix(), exact._extension.kernel.matrix()
+        K, reference = est.training_.extension.kernel.matrix(), exact.training_.extension.kernel.matrix()
         assert ((K > 0) != (reference > 0)).nnz < 0.02 * reference.nnz
         # Answers do not depend on their order, nor on when the index was built.
         again = solve(X, kernel=Neighbors("approximate"), n_jobs=1)
@@ -493,8 +505,8 @@ class TestArguments:
     def test_equal_rows(self):
         with pytest.raises(ValueError, match="`X` must have at least 2 distinct points, got 1"):
             solve(np.ones((30, 2)))
-        with pytest.raises(ValueError, match=r"between 2 and the number of distinct points, 5, got 1: .* neighbour\.$"):
-            Neighbors().fit(BLOBS[:5], 1)
+        with pytest.raises(ValueError, match=r"`n_neighbors` must be an integer of at least 2, got 1\.$"):
+            Neighbors().fit(BLOBS[:5], n_neighbors=1)
 
     def test_ranges(self):
         with pytest.raises(ValueError, match=r"at most 1e\+150 in size"):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from elliptope._utils import blocks
 from elliptope.kernels import search
 from elliptope.kernels.search import (
     ApproximateSearch,
@@ -135,13 +136,13 @@ class TestSeenBy:
         X, Y = POINTS["31 columns"], near("31 columns")
         radii = np.sort(distances(X, X), axis=1)[:, 4]
         whole = found_sets(seen_by(Y, X, radii), len(Y))
-        monkeypatch.setattr(search, "_BLOCK_ENTRIES", 3 * len(X))
+        monkeypatch.setattr(blocks, "BLOCK_ENTRIES", 3 * len(X))
         assert found_sets(seen_by(Y, X, radii), len(Y)) == whole
 
     def test_blocks_of_rows_in_the_second_look(self, monkeypatch):
         X = POINTS["binary, many columns"]
         whole = found_sets(ScanSearch(X, 5, 1).nearest(X), len(X))
-        monkeypatch.setattr(search, "_BLOCK_ENTRIES", 3 * len(X))
+        monkeypatch.setattr(blocks, "BLOCK_ENTRIES", 3 * len(X))
         assert found_sets(ScanSearch(X, 5, 1).nearest(X), len(X)) == whole
 
 
@@ -163,7 +164,7 @@ class TestParts:
         X = POINTS["7 columns"]
         i, j = np.divmod(np.arange(60 * 60), 60)
         whole = pair_distances(X, X, i, j)
-        monkeypatch.setattr(search, "_GATHERED", 7 * 11)
+        monkeypatch.setattr(blocks, "BLOCK_ENTRIES", 7 * 11)
         np.testing.assert_array_equal(pair_distances(X, X, i, j), whole)
 
     def test_kth_distances(self):

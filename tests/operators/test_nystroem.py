@@ -11,9 +11,8 @@ from elliptope.kernels import CallableKernel, Gaussian, Laplacian, Matern, Preco
 from elliptope.operators import NystroemOperator, kernel_matrix
 from elliptope.operators.metric import DiagonalMetric
 from elliptope.operators.nystroem.tall import TallFactor
-from elliptope.sdp import solve
-from elliptope.sdp.certificates.certify import certify
-from elliptope.sdp.problem import Problem
+from elliptope.sdp import certify, solve
+from elliptope.sdp.problem import Meter, Problem
 from operator_cases import POLYNOMIAL, cost_terms, long, off_diagonal, points
 
 N = 61
@@ -142,8 +141,7 @@ class TestFactorization:
     def test_a_slightly_wrong_slack_is_not_proved(self):
         case = CASES["gaussian"](scale=False)
         solution = solve(case.operator, rng=0, tol=1e-9)
-        problem = Problem(case.operator)
-        iterate = problem.evaluate(solution.factor)
+        iterate = Meter(Problem(case.operator)).evaluate(solution.factor)
         for wrong in (1.0, 1 - 1e-5):
             slack = iterate.slack.copy()
             slack[17] *= wrong
@@ -156,7 +154,7 @@ class TestFactorization:
         solution = solve(case.operator, rng=0)
         assert solution.status == "optimal"
         assert solution.certificate.grade == "proved"
-        J, iterate = case.operator, Problem(case.operator).evaluate(solution.factor)
+        J, iterate = case.operator, Meter(Problem(case.operator)).evaluate(solution.factor)
         z = iterate.slack + J._s**2 * J._factor.squares - J._Q[:, 0] ** 2
         assert (z < 0).sum() == 1
         assert z.min() < -1e-5 * iterate.gain  # by more than the shift
@@ -167,9 +165,8 @@ class TestFactorization:
 
     def test_rounding_is_part_of_the_certificate(self):
         case = CASES["gaussian"](scale=False)
-        problem = Problem(case.operator)
-        iterate = problem.evaluate(solve(case.operator, rng=0, tol=1e-10).factor)
-        certificate, _ = certify(problem, iterate, np.random.default_rng(0), 1e-6)
+        iterate = Meter(Problem(case.operator)).evaluate(solve(case.operator, rng=0, tol=1e-10).factor)
+        certificate = certify(case.operator, iterate.H, rng=0)
         metric = DiagonalMetric(iterate.slack)
         with case.operator.factorization(iterate.slack, metric, 1e-7) as factor:
             assert certificate.gap >= 1e-7 * iterate.slack.sum() + factor.extra

@@ -11,9 +11,10 @@ from elliptope.operators import RegularizedOperator, as_operator, kernel_matrix
 from elliptope.operators.factorization import cholesky_rounding
 from elliptope.operators.matrix import DenseMatrix
 from elliptope.operators.metric import DiagonalMetric
-from elliptope.sdp import solve
-from elliptope.sdp.certificates.certify import certify
-from elliptope.sdp.problem import Problem, random_start
+from elliptope.sdp import certify, solve
+from elliptope.sdp.certificates.probabilistic import certify_by_tests
+from elliptope.sdp.factors import random_start
+from elliptope.sdp.problem import Meter, Problem
 
 N = 30
 
@@ -47,7 +48,7 @@ def test_offset_makes_the_gain_positive(case):
     """All points in one place gain ρ T0 and what the gain operator gives."""
     one = np.ones((N, 1))
     T0 = np.sum(np.linalg.solve(case.F.T, one) ** 2)
-    gain = Problem(case.operator).evaluate(one).gain
+    gain = Meter(Problem(case.operator)).evaluate(one).gain
     assert gain == pytest.approx(case.rho * T0 + case.gain.sum(), rel=1e-10)
 
 
@@ -143,8 +144,7 @@ class TestCertificate:
         rng = np.random.default_rng(0)
         H = solution.factor + size * rng.standard_normal(solution.factor.shape)
         H /= np.linalg.norm(H, axis=1, keepdims=True)
-        problem = Problem(case.operator)
-        certificate, _ = certify(problem, problem.evaluate(H), rng, 1e-6)
+        certificate = certify(case.operator, H, rng=0)
         assert certificate.grade == "proved"
         assert certificate.relative_gap > 1e-6
         assert certificate.upper_bound >= solution.certificate.objective
@@ -152,9 +152,7 @@ class TestCertificate:
     def test_another_cost_shows(self, solved):
         case, solution = solved
         other = RegularizedOperator(case.operator.A, case.F, 1.01 * case.rho, case.ceiling)
-        problem = Problem(other)
-        certificate, _ = certify(problem, problem.evaluate(solution.factor), np.random.default_rng(0), 1e-6)
-        assert certificate.relative_gap > 1e-6
+        assert certify(other, solution.factor, rng=0).relative_gap > 1e-6
 
     def test_a_saddle_is_left(self, solved):
         """A rank-one start is a critical point; the certificate's direction leads away from it."""
@@ -166,9 +164,9 @@ class TestCertificate:
 
     def test_lanczos_sees_the_pencil(self, solved):
         case, _ = solved
-        problem = Problem(case.operator)
-        iterate = problem.evaluate(random_start(N, 2, np.random.default_rng(0)))
-        certificate, direction = certify(problem, iterate, np.random.default_rng(0), 1e-6, "lanczos")
+        meter, rng = Meter(Problem(case.operator)), np.random.default_rng(0)
+        iterate = meter.evaluate(random_start(N, 2, rng))
+        certificate, direction = certify_by_tests(meter, iterate, rng, 1e-6, saddle=True)
         root = np.linalg.inv(np.linalg.cholesky(case.M))
         L = np.diag(iterate.y) - case.J
         least = np.linalg.eigvalsh(root @ L @ root.T)[0]

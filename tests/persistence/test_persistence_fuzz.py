@@ -122,7 +122,7 @@ def test_json_spliced_into_the_header(data, scratch):
 def test_graphs_with_other_entries(data, scratch):
     """A graph that is taken for one is symmetric and has its diagonal: whatever else it says, rows can be read off it."""
     original = data.draw(st.sampled_from(neighbor_models()[1:]))
-    name = f"extension.kernel.graph.{data.draw(st.sampled_from(['data', 'indices', 'indptr']))}"
+    name = f"training.extension.kernel.graph.{data.draw(st.sampled_from(['data', 'indices', 'indptr']))}"
     with np.load(io.BytesIO(original)) as arrays:
         array = arrays[name].copy()
     values = st.floats(width=64) if name.endswith("data") else st.integers(-2, 100) | st.integers(-(2**63), 2**63 - 1)
@@ -131,7 +131,7 @@ def test_graphs_with_other_entries(data, scratch):
     length = data.draw(st.just(len(array)) | st.integers(0, len(array)))
     survives(scratch, with_array(original, name, array[:length]))
     try:
-        kernel = load(scratch, scratch.read_bytes())._extension.kernel
+        kernel = load(scratch, scratch.read_bytes()).training_.extension.kernel
     except ModelFileError:
         return
     K = kernel.matrix().toarray()

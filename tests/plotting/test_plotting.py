@@ -4,7 +4,6 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
-import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -17,14 +16,6 @@ from common import CLUSTER, CLUSTERS, RANK_4, WINE, WINE_CLASS, fit
 from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding, bandwidth_path
 from elliptope.plotting import ConvergenceDisplay, EmbeddingDisplay, LearnedKernelDisplay, PathDisplay, SpectrumDisplay
 from elliptope.sdp import solve
-
-matplotlib.use("Agg")  # files only: works without a display
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The code in README and documentation runs, the commands too; links lead somewhere; docstrings keep their word."""
+"""The code and the commands in README and documentation run; links lead to files; examples in docstrings are right."""
 
 import contextlib
 import doctest
@@ -25,8 +25,8 @@ LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)\s]*)?\)")
 NOT_RUN = {
     "python3 -m pip": "installs; docs/make_transcript.py runs it",
     "make ": "calls this very test, or what other tests cover",
-    "unzip ": "a tool that need not be installed; tests/test_persistence.py reads the archive",
-    "python3 -c": "another process; tests/test_persistence.py does the same",
+    "unzip ": "a tool that need not be installed; tests/persistence/test_persistence.py reads the archive",
+    "python3 -c": "another process; tests/persistence/test_persistence.py does the same",
 }
 SHELL = ("", "console", "sh")
 
@@ -71,11 +71,11 @@ def test_code_runs_in_order(page, folder, capsys):
                 if not command.startswith(tuple(NOT_RUN)):
                     assert main(shlex.split(command, comments=True)[1:]) == 0, capsys.readouterr().err
         elif not language.startswith("{"):  # as in {toctree}, for Sphinx
-            pytest.fail(f"{page.name} has a block in {language!r}, which nobody runs")
+            pytest.fail(f"{page.name} has a block in {language!r}, which no test runs")
 
 
 def test_python_can_be_run_again(folder):
-    """Two pages save under the same names, and who tries them tries more than once."""
+    """Two pages save under the same names, and readers run them more than once."""
     for page in (ROOT / "README.md", ROOT / "docs" / "quickstart.md"):
         code = "\n".join(text for language, text in blocks(page) if language == "python")
         for _ in range(2):

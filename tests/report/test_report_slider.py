@@ -1,4 +1,4 @@
-"""Which bandwidths the slider of a report runs through, what they may cost, and what is said of those left out."""
+"""Which bandwidths the slider of a report has, what they may cost, and the notes on those left out."""
 
 import math
 import warnings
@@ -9,15 +9,18 @@ from sklearn.exceptions import ConvergenceWarning
 
 from common import WINE, fit
 from elliptope import RKHSEmbedding, SDPEmbedding
-from elliptope.report import slider, write_report
+from elliptope.report import write_report
 from elliptope.report.content import collect
 from elliptope.report.render import render
+from elliptope.report.slider import Limits, other_bandwidths
 from html_page import Page
 
 # Bandwidths of the two clusters below: at the first, and above, a few dozen products do, at the second more than a hundred.
 EASY, HARD = 0.7, 0.5
 # Products that are allowed for in between.
 BUDGET = 80
+# As if 200 rows were many: BUDGET products at 200 rows.
+MANY = Limits(small=100, products=4 * BUDGET)
 
 
 @pytest.fixture(scope="module")
@@ -41,35 +44,27 @@ def shown(report):
     return [round(record.bandwidth, 6) for record in report.fits]
 
 
-@pytest.mark.parametrize(("n", "count"), [(8000, 5), (10_000, 3), (11_000, 2), (14_000, 1), (15_000, 0)])
-def test_large_tables_get_fewer_steps_of_the_same_size(wine, n, count):
-    steps = [step for step in range(-count, count + 1) if step]
-    np.testing.assert_allclose(slider.other_bandwidths("auto", wine, n), 2.0 * 2.0 ** (np.array(steps) / 5))
+def test_large_tables_get_fewer_steps_of_the_same_size(wine):
+    for n, count in [(8000, 5), (10_000, 3), (11_000, 2), (14_000, 1), (15_000, 0)]:
+        steps = [step for step in range(-count, count + 1) if step]
+        np.testing.assert_allclose(other_bandwidths("auto", wine, n), 2.0 * 2.0 ** (np.array(steps) / 5))
 
 
-def test_few_and_no_bandwidths_are_explained(wine, monkeypatch):
-    monkeypatch.setattr(slider, "_LARGE", 120)  # 178 rows are many then
-    report = collect(wine)
+def test_few_and_no_bandwidths_are_explained(wine):
+    report = collect(wine, limits=Limits(large=120))  # 178 rows are many then
     assert len(report.fits) == 1
     assert report.note.startswith("There is no slider: with 178 rows every bandwidth takes long")
     assert report.note in Page(render(report, "")).texts["p"]
-    monkeypatch.setattr(slider, "_LARGE", 150)
-    assert collect(wine).note == "3 bandwidths instead of 11, because there are many rows."
-    assert collect(wine, bandwidths=[1.5, 3.0]).note is None
-    assert collect(wine, bandwidths=None).note is None
+    few = Limits(large=150)
+    assert collect(wine, limits=few).note == "3 bandwidths instead of 11, because there are many rows."
+    assert collect(wine, limits=few, bandwidths=[1.5, 3.0]).note is None
+    assert collect(wine, limits=few, bandwidths=None).note is None
 
 
-@pytest.fixture
-def many(monkeypatch):
-    """As if 200 rows were many."""
-    monkeypatch.setattr(slider, "_SMALL", 100)
-    monkeypatch.setattr(slider, "_PRODUCTS", 4 * BUDGET)
-
-
-def test_nobody_waits_for_a_bandwidth_that_was_not_asked_for(clusters, many):
+def test_automatic_bandwidths_that_cost_too_much_are_left_out(clusters):
     est = fit(clusters, bandwidth=EASY)
     assert est.n_products_ <= BUDGET
-    report = collect(est)
+    report = collect(est, limits=MANY)
     assert all(record.status == "optimal" and record.n_products <= BUDGET for record in report.fits)
     assert len([sigma for sigma in shown(report) if sigma > EASY]) == 5
     below = [EASY * 2 ** (-step / 5) for step in range(1, 6)]
@@ -79,23 +74,22 @@ def test_nobody_waits_for_a_bandwidth_that_was_not_asked_for(clusters, many):
     assert f"{', '.join(left_out[:0:-1])} left out: no optimum that is settled was found at {left_out[0]}." in report.note
 
 
-def test_what_was_asked_for_is_solved_whatever_it_costs(clusters, many):
-    report = collect(fit(clusters, bandwidth=EASY), bandwidths=[HARD])
+def test_what_was_asked_for_is_solved_whatever_it_costs(clusters):
+    report = collect(fit(clusters, bandwidth=EASY), bandwidths=[HARD], limits=MANY)
     assert shown(report) == [HARD, EASY]
     assert report.fits[0].status == "optimal"
     assert report.fits[0].n_products > BUDGET
     assert report.note is None
 
 
-def test_nothing_is_tried_below_a_bandwidth_that_is_not_settled(clusters, monkeypatch):
+def test_nothing_is_tried_below_a_bandwidth_that_is_not_settled(clusters):
     est = fit(clusters, bandwidth=EASY)
     with pytest.warns(ConvergenceWarning, match="write_report: status 'degenerate' at"):
         free = collect(est)
     degenerate = sorted(record.bandwidth for record in free.fits if record.status == "degenerate")
     assert len(free.fits) == 11
     assert len(degenerate) > 1
-    monkeypatch.setattr(slider, "_SMALL", 199)
-    careful = quietly(collect, est)
+    careful = quietly(collect, est, limits=Limits(small=199))
     assert shown(careful)[0] == round(degenerate[-1], 6)
     assert len(careful.fits) == 12 - len(degenerate)
     listed = ", ".join(f"{sigma:.4g}" for sigma in degenerate[:-1])

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common import WINE, fit
-from elliptope._utils import rounding as _rounding
+from elliptope._utils.rounding import round_up
 from elliptope.estimators.path.records import PathRecord
 from elliptope.report.content import collect
-from elliptope.report.words import explain, headline, outward, round_up
+from elliptope.report.words import explain, headline, outward, share_text
 from elliptope.sdp import Certificate, NullSpace
 
 
@@ -40,7 +40,7 @@ def test_numbers_are_rounded_to_the_safe_side(low, gap):
 
 @given(st.floats(1e-300, 1e6))
 def test_gaps_are_rounded_up_to_two_digits(gap):
-    text = round_up(gap).replace("\N{NO-BREAK SPACE}", "")
+    text = share_text(gap).replace("\N{NO-BREAK SPACE}", "")
     if text.endswith("%"):
         shown = Decimal(text[:-1]) / 100
     else:
@@ -48,14 +48,14 @@ def test_gaps_are_rounded_up_to_two_digits(gap):
         mantissa, power = plain.split("×10")
         shown = Decimal(mantissa).scaleb(int(power))
     assert Decimal(gap) <= shown <= Decimal(gap) * Decimal("1.1")
-    assert Decimal(_rounding.round_up(gap)) == shown  # so does the command line
+    assert Decimal(round_up(gap)) == shown  # so does the command line
 
 
 def test_unbounded_and_closed_gaps():
-    assert round_up(math.inf) == "∞"
-    assert round_up(0.0) == "0"
-    assert float(_rounding.round_up(math.inf)) == math.inf
-    assert float(_rounding.round_up(0.0)) == 0
+    assert share_text(math.inf) == "∞"
+    assert share_text(0.0) == "0"
+    assert float(round_up(math.inf)) == math.inf
+    assert float(round_up(0.0)) == 0
     assert outward(3.0, math.inf) == ("3.00000", "∞")
     assert outward(0.0, 0.0) == ("0.00000", "0.00000")
 
@@ -67,7 +67,7 @@ def test_a_proof_is_called_a_proof():
     low, high = outward(c.objective, c.upper_bound)
     assert claim == f"No embedding of these data can have an objective above {high}; this one reaches {low}."
     assert "proved by computations with a matrix of 178 rows" in reason
-    assert round_up(c.relative_gap) in room
+    assert share_text(c.relative_gap) in room
     assert "only optimum" in verdict
 
 
@@ -117,7 +117,7 @@ def test_the_two_claims_are_those_of_the_certificate():
         shown = sorted(Decimal(number) for number in re.findall(r"\d+\.\d+", text.split(": what")[0]))
         assert shown[0] <= Decimal(low) <= Decimal(high) <= shown[-1]
         assert shown[-1] - shown[0] <= Decimal("1.3") * Decimal(high - low)
-    assert round_up(c.exact_relative_gap) in exact
+    assert share_text(c.exact_relative_gap) in exact
 
 
 @pytest.mark.parametrize(("bandwidth", "remedy"), [(2.0, "another bandwidth"), (math.nan, "more neighbours")])

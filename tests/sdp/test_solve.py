@@ -1,7 +1,6 @@
-"""The solver by itself: closed forms, how it ends, and what it reports on the way."""
+"""The solver as users call it: closed forms, what it accepts and refuses, and certificates of given factors."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,64 +9,42 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
-from elliptope.sdp import solve
-
-
-def psd(n, seed=0):
-    W = np.random.default_rng(seed).standard_normal((n, n))
-    return W @ W.T
-
-
-def indefinite(n, seed=0):
-    W = np.random.default_rng(seed).standard_normal((n, n))
-    return W + W.T
-
-
-def cycle(n):
-    A = np.roll(np.eye(n), 1, axis=0)
-    return A + A.T
-
-
-def gram(solution):
-    return solution.factor @ solution.factor.T
-
-
-def assert_feasible(solution, n):
-    assert solution.factor.shape[0] == n
-    np.testing.assert_allclose(np.linalg.norm(solution.factor, axis=1), 1, rtol=1e-12)
+from elliptope.sdp import certify, solve
+from sdp.costs import cycle, gram, indefinite, psd, unit_rows
 
 
 def assert_optimum(solution, value, status=("optimal", "degenerate")):
-    """The value is bracketed, both ends are near, and the factor attains what is claimed."""
+    """The value is bracketed, both ends are near, and rows have unit length."""
     certificate = solution.certificate
     assert solution.status in status
     assert certificate.relative_gap <= 1e-6
     assert certificate.upper_bound >= value - 1e-12 * abs(value)
     assert certificate.upper_bound == pytest.approx(value, rel=1e-5)
     assert certificate.objective == pytest.approx(value, rel=1e-9)
+    np.testing.assert_allclose(np.linalg.norm(solution.factor, axis=1), 1, rtol=1e-12)
 
 
 class TestClosedForms:
-    @pytest.mark.parametrize("a", [3.0, -3.0, 1e-30, -1e30])
-    def test_pair(self, a):
-        solution = solve([[0.0, a], [a, 0.0]], rng=0)
-        assert_optimum(solution, 2 * abs(a), status=("optimal",))
-        np.testing.assert_allclose(gram(solution), [[1, np.sign(a)], [np.sign(a), 1]], atol=1e-6)
-        np.testing.assert_allclose(solution.dual, abs(a), rtol=1e-6)
+    def test_pair(self):
+        for a in (3.0, -3.0, 1e-30, -1e30):
+            solution = solve([[0.0, a], [a, 0.0]], rng=0)
+            assert_optimum(solution, 2 * abs(a), status=("optimal",))
+            np.testing.assert_allclose(gram(solution), [[1, np.sign(a)], [np.sign(a), 1]], atol=1e-6)
+            np.testing.assert_allclose(solution.dual, abs(a), rtol=1e-6)
 
-    @pytest.mark.parametrize("n", [2, 3, 4, 7, 30])
-    def test_complete_graph(self, n):
+    def test_complete_graph(self):
         """max n - 1ᵀZ1 = n, attained by rows that add up to zero; unique for two and three points only."""
-        solution = solve(np.eye(n) - 1, rng=0)
-        assert_optimum(solution, n, status=("optimal",) if n <= 3 else ("degenerate",))
-        np.testing.assert_allclose(solution.factor.sum(axis=0), 0, atol=1e-5)
+        for n in (2, 3, 4, 7, 30):
+            solution = solve(np.eye(n) - 1, rng=0)
+            assert_optimum(solution, n, status=("optimal",) if n <= 3 else ("degenerate",))
+            np.testing.assert_allclose(solution.factor.sum(axis=0), 0, atol=1e-5)
 
-    @pytest.mark.parametrize("n", [3, 5, 7, 11])
-    def test_odd_cycle(self, n):
+    def test_odd_cycle(self):
         """Max-cut of C_n: neighbours at the angle π - π/n, so that max Tr(-A Z) = 2n cos(π/n)."""
-        solution = solve(-cycle(n), rng=0, polish=True)
-        assert_optimum(solution, 2 * n * math.cos(math.pi / n), status=("optimal",))
-        np.testing.assert_allclose(np.diag(gram(solution), 1), -math.cos(math.pi / n), atol=1e-6)
+        for n in (3, 5, 7, 11):
+            solution = solve(-cycle(n), rng=0, polish=True)
+            assert_optimum(solution, 2 * n * math.cos(math.pi / n), status=("optimal",))
+            np.testing.assert_allclose(np.diag(gram(solution), 1), -math.cos(math.pi / n), atol=1e-6)
 
     def test_even_cycle_is_bipartite(self):
         solution = solve(-cycle(8), rng=0)
@@ -98,14 +75,14 @@ class TestClosedForms:
         assert "not unique" in solution.message
         assert_optimum(solution, 20.0)
 
-    @pytest.mark.parametrize("C", [np.diag([1.0, 2.0, -3.0]), np.zeros((4, 4))], ids=["diagonal", "zero"])
-    def test_diagonal_cost_is_degenerate(self, C):
+    def test_diagonal_cost_is_degenerate(self):
         """Every feasible B has the value Tr C: there is nothing to gain and nothing to iterate for."""
-        solution = solve(C, rng=0)
-        assert_feasible(solution, len(C))
-        assert solution.certificate.objective == pytest.approx(np.trace(C), abs=1e-12)
-        assert solution.certificate.upper_bound == pytest.approx(np.trace(C), abs=1e-12)
-        assert solution.status == "degenerate"
+        for C in (np.diag([1.0, 2.0, -3.0]), np.zeros((4, 4)), np.diag([1e-200, 2e-200])):
+            solution = solve(C, rng=0)
+            assert solution.certificate.objective == pytest.approx(np.trace(C), abs=1e-12)
+            assert solution.certificate.upper_bound == pytest.approx(np.trace(C), abs=1e-12)
+            assert solution.certificate.relative_gap <= 1e-12
+            assert solution.status == "degenerate"
 
     def test_one_point(self):
         solution = solve([[-2.0]], rng=0)
@@ -118,15 +95,14 @@ class TestInput:
     def test_kinds_of_cost_agree(self):
         C = indefinite(25)
         C[abs(C) < 1.5] = 0.0
-        expected = solve(C, rng=0)
+        expected = solve(C, rng=0, polish=True)
         for cost in (C.tolist(), sparse.csr_array(C), sparse.coo_matrix(C), aslinearoperator(C)):
-            solution = solve(cost, rng=0)
+            solution = solve(cost, rng=0, polish=True)
             assert_optimum(solution, expected.certificate.objective)
-            np.testing.assert_allclose(gram(solution), gram(expected), atol=1e-5)
+            np.testing.assert_allclose(gram(solution), gram(expected), atol=1e-6)
 
-    @pytest.mark.parametrize("seed", [0, 1])
-    def test_diagonal_is_a_scaling(self, seed):
-        C, d = indefinite(15, seed), np.random.default_rng(seed).uniform(0.1, 5, 15)
+    def test_diagonal_is_a_scaling(self):
+        C, d = indefinite(15), np.random.default_rng(0).uniform(0.1, 5, 15)
         root = np.sqrt(d)
         given, by_hand = solve(C, d, rng=0), solve(root[:, None] * C * root, rng=0)
         assert_optimum(given, by_hand.certificate.objective)
@@ -142,13 +118,15 @@ class TestInput:
         solve(C, rng=0)
         np.testing.assert_array_equal(C, before)
 
-    @pytest.mark.parametrize("exponent", [-100, -30, 30, 100])
-    def test_scale_of_the_cost_does_not_matter(self, exponent):
+    def test_scale_of_the_cost_does_not_matter(self):
         C = indefinite(12)
-        plain, scaled = solve(C, rng=0), solve(C * 2.0**exponent, rng=0)
-        assert scaled.status == "optimal"
-        np.testing.assert_allclose(gram(scaled), gram(plain), atol=1e-6)
-        assert scaled.certificate.objective == pytest.approx(math.ldexp(plain.certificate.objective, exponent), rel=1e-9)
+        plain = solve(C, rng=0)
+        for exponent in (-100, -30, 30, 100):
+            scaled = solve(C * 2.0**exponent, rng=0)
+            assert scaled.status == "optimal"
+            np.testing.assert_allclose(gram(scaled), gram(plain), atol=1e-6)
+            expected = math.ldexp(plain.certificate.objective, exponent)
+            assert scaled.certificate.objective == pytest.approx(expected, rel=1e-9)
 
     @settings(max_examples=10, deadline=None)
     @given(seed=st.integers(0, 10**6), n=st.integers(2, 12))
@@ -164,16 +142,16 @@ class TestInput:
 
 
 class TestParameters:
-    @pytest.mark.parametrize("rank", [1, 2, 50, np.int64(3)])
-    def test_rank_is_only_a_start(self, rank):
+    def test_rank_is_only_a_start(self):
         """One column is too few for an odd cycle; the certificate adds what is missing."""
-        assert_optimum(solve(-cycle(7), rng=0, rank=rank), 14 * math.cos(math.pi / 7))
+        for rank in (1, 2, 50, np.int64(3)):
+            assert_optimum(solve(-cycle(7), rng=0, rank=rank), 14 * math.cos(math.pi / 7))
 
-    @pytest.mark.parametrize("tol", [1e-2, 1e-8])
-    def test_tolerance_is_met(self, tol):
-        solution = solve(psd(30), rng=0, tol=tol)
-        assert solution.status == "optimal"
-        assert solution.certificate.relative_gap <= tol
+    def test_tolerance_is_met(self):
+        for tol in (1e-2, 1e-8):
+            solution = solve(psd(30), rng=0, tol=tol)
+            assert solution.status == "optimal"
+            assert solution.certificate.relative_gap <= tol
 
     @pytest.mark.parametrize(
         ("options", "message"),
@@ -261,148 +239,42 @@ class TestRandomness:
         np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
 
 
-class TestEndings:
-    def test_one_iteration_still_bounds_the_optimum(self):
-        C = indefinite(30)
-        optimum = solve(C, rng=0).certificate.objective
-        solution = solve(C, rng=0, max_iter=1)
-        assert solution.status == "max_iter"
-        assert "max_iter" in solution.message
-        assert solution.n_iter == 1
-        assert solution.certificate.grade == "proved"
-        assert solution.certificate.objective < optimum <= solution.certificate.upper_bound < math.inf
-        assert_feasible(solution, 30)
+class TestCertify:
+    """The certificate of a factor that somebody else may have found."""
 
-    @pytest.mark.parametrize("allowed", [1, 7, 30])
-    def test_no_more_products_than_allowed(self, allowed):
-        """A solve that has to stop there is told so, and knows a bound; one that has not does not notice."""
-        C = indefinite(30)
-        free = solve(C, rng=0)
-        solution = solve(C, rng=0, max_products=allowed)
-        assert free.n_products > 30
-        assert solution.status == "max_iter"
-        assert "increase max_products" in solution.message
-        assert solution.history[-2].n_products <= allowed  # the last entry has those of the bound, too
-        assert solution.certificate.grade == "probabilistic"
-        assert solution.certificate.objective < free.certificate.objective <= solution.certificate.upper_bound
-        unhindered = solve(C, rng=0, max_products=free.n_products)
-        np.testing.assert_array_equal(unhindered.factor, free.factor)
-        assert unhindered.certificate == free.certificate
+    @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, aslinearoperator])
+    def test_as_the_solve_that_found_it(self, form):
+        cost, d = form(indefinite(40)), np.linspace(0.5, 2.0, 40)
+        for solution, diagonal in ((solve(cost, rng=0, polish=True), None), (solve(cost, d, rng=0, polish=True), d)):
+            before = solution.factor.copy()
+            found, solved = certify(cost, solution.factor, diagonal, rng=0), solution.certificate
+            np.testing.assert_array_equal(solution.factor, before)
+            assert (found.grade, found.weights) == (solved.grade, solved.weights)
+            assert found.objective == pytest.approx(solved.objective, rel=1e-13)
+            assert found.gap == pytest.approx(solved.gap, abs=1e-8 * solved.gain)
+            assert found.relative_gap <= 1e-6
+            if form is np.asarray:
+                assert found.null_space.unique
+                assert found.null_space.nullity == solved.null_space.nullity
 
-    def test_progress_shows_no_bound_that_says_nothing(self):
-        shown = []
-        solution = solve(indefinite(30), rng=0, callback=lambda progress: shown.append(str(progress)))
-        assert solution.n_iter > 10
-        assert any("bound ≈" in line for line in shown)
-        assert not any("inf" in line or "gap 0" in line for line in shown)
-        assert "bound ≤" in str(solution.history[-1])
-
-    def test_callback_stops(self):
-        seen = []
-
-        def stop_at_five(progress):
-            seen.append(progress)
-            return progress.iteration == 5
-
-        C = psd(40)
-        optimum = solve(C, rng=0).certificate.objective
-        solution = solve(C, rng=0, method="power", callback=stop_at_five)
-        assert solution.status == "interrupted"
-        assert "stopped" in solution.message
-        assert solution.n_iter == len(seen) == 5
-        assert_feasible(solution, 40)
-        assert solution.certificate.objective <= optimum * (1 + 1e-12)
-        # With more Lanczos steps than points even an estimate is as good as exact.
-        assert solution.certificate.upper_bound >= optimum * (1 - 1e-12)
-
-    def test_looking_on_changes_nothing(self):
-        """A callback (`verbose`) must not move the random numbers: here a column is missing, and escapes use them."""
-        C = indefinite(40)
-        silent, watched = (solve(C, rng=0, rank=1, callback=callback) for callback in (None, lambda progress: None))
-        np.testing.assert_array_equal(watched.factor, silent.factor)
-        assert watched.certificate == silent.certificate
-
-    def test_keyboard_interrupt_returns_what_there_is(self):
-        def interrupt(progress):
-            if progress.iteration == 3:
-                raise KeyboardInterrupt
-
-        solution = solve(psd(40), rng=0, method="power", callback=interrupt)
-        assert solution.status == "interrupted"
-        assert_feasible(solution, 40)
-        assert solution.certificate.upper_bound >= solution.certificate.objective
-
-    def test_errors_in_a_callback_are_raised(self):
-        def fail(progress):
-            raise ZeroDivisionError("mine")
-
-        with pytest.raises(ZeroDivisionError, match="mine"):
-            solve(psd(10), rng=0, callback=fail)
-
-
-class TestReport:
-    @pytest.mark.parametrize("method", ["auto", "power"])
-    def test_history(self, method):
-        seen = []
+    def test_the_factor_is_taken_as_it_is(self):
+        """Far from the optimum, and at a saddle, the objective is that of the factor, and the bound still holds."""
         C = psd(30)
-        solution = solve(C, rng=0, method=method, max_iter=300, callback=seen.append)
-        history = solution.history[: solution.n_iter]  # one entry per iteration, and a last one with the certified bound
-        assert history == seen
-        assert [p.iteration for p in history] == list(range(1, solution.n_iter + 1))
-        products = [p.n_products for p in history]
-        assert products[0] >= 1
-        assert all(before < after for before, after in pairwise(products))
-        assert solution.n_products >= products[-1]
-        optimum = solve(C, rng=1).certificate.upper_bound
-        for p in history:
-            assert p.objective <= min(optimum, p.bound)
-            gain = p.objective - np.trace(C)
-            assert p.relative_gap == (pytest.approx((p.bound - p.objective) / gain) if gain > 0 else np.inf)
-            assert p.defect >= 0
-            assert 1 <= p.rank <= 30
-        last = solution.history[-1]
-        assert last.objective == history[-1].objective == solution.certificate.objective
-        assert last.bound == solution.certificate.upper_bound
-        assert last.rank == solution.factor.shape[1]
-        assert last.n_products == solution.n_products
+        optimum = solve(C, rng=0, tol=1e-9).certificate
+        for H in (unit_rows(np.random.default_rng(0).standard_normal((30, 2))), np.ones((30, 1))):
+            found = certify(C, H)
+            assert found.objective == pytest.approx(np.vdot(H, C @ H), rel=1e-12)
+            assert found.grade == "proved"
+            assert found.objective < optimum.objective <= found.upper_bound
+            assert found.relative_gap > 1e-3
 
-    def test_dual_and_objective_belong_to_the_factor(self):
-        C = indefinite(20)
-        for solution in (solve(C, rng=0), solve(C, rng=0, max_iter=3)):
-            y = np.einsum("ij,ij->i", solution.factor, C @ solution.factor)
-            np.testing.assert_allclose(solution.dual, y, atol=1e-12 * abs(C).sum())
-            assert solution.certificate.objective == pytest.approx(y.sum(), abs=1e-12 * abs(C).sum())
-
-    def test_optimality_conditions(self):
-        """L H = 0 and L ⪰ 0, computed densely."""
-        C = indefinite(25)
-        solution = solve(C, rng=0)
-        L = np.diag(solution.dual) - C
-        assert abs(L @ solution.factor).max() < 1e-5 * abs(C).max()
-        assert np.linalg.eigvalsh(L)[0] > -1e-5 * abs(C).max()
-
-
-class TestPower:
-    def test_never_descends_on_a_psd_cost(self):
-        C = psd(50)
-        solution = solve(C, rng=0, method="power", max_iter=200)
-        objectives = np.array([p.objective for p in solution.history[: solution.n_iter]])
-        assert len(objectives) > 20
-        assert (np.diff(objectives) >= -1e-13 * objectives[-1]).all()
-        assert objectives[-1] > 1.2 * objectives[0]
-
-    def test_is_the_algorithm_of_the_paper(self):
-        """H ← rows of JH, normalised."""
-        C, rng = psd(12), np.random.default_rng(3)
-        H = rng.standard_normal((12, 4))
-        H /= np.linalg.norm(H, axis=1, keepdims=True)
-        for p in solve(C, rng=0, method="power", start=H, max_iter=6).history[:6]:
-            assert p.objective == pytest.approx(np.vdot(H, C @ H), rel=1e-12)
-            H = C @ H
-            H /= np.linalg.norm(H, axis=1, keepdims=True)
-
-    def test_reaches_the_same_optimum_as_auto(self):
-        C = psd(15) + 5.0
-        auto, power = solve(C, rng=0), solve(C, rng=0, method="power", tol=1e-4)
-        assert power.status == "optimal"
-        assert power.certificate.objective == pytest.approx(auto.certificate.objective, rel=1e-4)
+    def test_rows_must_have_unit_length(self):
+        H = solve(psd(6), rng=0).factor.copy()
+        certify(psd(6), H * (1 + 1e-10))
+        H[4] *= 1 + 1e-5
+        with pytest.raises(ValueError, match=r"`factor` must have rows of length 1, got 1\.00001 in row 4"):
+            certify(psd(6), H)
+        with pytest.raises(ValueError, match=r"`factor` must be an array of shape \(6, r\), got shape \(5, 4\)"):
+            certify(psd(6), np.ones((5, 4)))
+        with pytest.raises(ValueError, match="`tol` must be positive and finite, got 0"):
+            certify(psd(6), H / np.linalg.norm(H, axis=1, keepdims=True), tol=0)

@@ -34,7 +34,7 @@ def pools(monkeypatch):
     return found.threads
 
 
-def test_who_comes_first_need_not_go_last(pools):
+def test_blocks_may_overlap(pools):
     first, second = one_blas_thread(), one_blas_thread()
     first.__enter__()
     second.__enter__()

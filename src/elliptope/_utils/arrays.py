@@ -52,7 +52,7 @@ def like(x: Array, y: Any) -> Array:
         return as_numpy(y)
     if is_foreign(y):
         return namespace(x).asarray(y, dtype=x.dtype, device=x.device)
-    # Copied: tensors cannot have negative strides, and must not share the memory of an array that somebody else holds.
+    # Copied: tensors cannot have negative strides, and must not share the memory of an array that the caller keeps.
     return namespace(x).asarray(np.ascontiguousarray(y), dtype=x.dtype, device=x.device, copy=True)
 
 
@@ -64,7 +64,7 @@ def owned(x: Array) -> Array:
 
 
 def _plain(x: Any) -> Any:
-    """``x`` without a record of its derivatives, which PyTorch would carry through every product."""
+    """``x`` detached from PyTorch's record of derivatives, which would otherwise grow with every product."""
     return x.detach() if hasattr(x, "detach") else x
 
 

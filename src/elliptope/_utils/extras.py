@@ -4,5 +4,5 @@ from __future__ import annotations
 
 
 def install(extra: str) -> str:
-    """What to type for an extra that is missing."""
+    """The command that installs an extra."""
     return f"pip install 'elliptope[{extra}]' (in a clone: pip install '.[{extra}]')"

@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all."""
+"""Files that are never half-written."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import BinaryIO
 def atomic_write(path: str | os.PathLike, *, overwrite: bool = False) -> Iterator[BinaryIO]:
     """A file to write to, and to read back, that takes the place of ``path`` when the block ends without an error.
 
-    Until then it is a hidden neighbour of ``path``, which is removed whatever happens: readers see the old file or the new
-    one. An existing file is replaced only with ``overwrite``, and anything else that exists (a folder, a device) never.
+    Until then it has a hidden name in the same folder, so that readers see the old file or the new one. After an error it
+    is removed. An existing file is replaced only with ``overwrite``; a folder or a device, never.
     """
     target = Path(os.path.realpath(path))  # what a link points to is replaced, not the link
     _check_target(path, target, overwrite)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, Context
+from decimal import ROUND_CEILING, Context, Decimal
 
 import numpy as np
 
@@ -17,8 +17,11 @@ def gamma(k: float, unit: float = UNIT) -> float:
     return k * unit / (1 - k * unit) if k * unit < 1 else math.inf
 
 
+def decimal_above(value: float, digits: int = 2) -> Decimal:
+    """A gap or a probability, rounded up: a bound that is proved for it also holds for the number that is shown."""
+    return Context(prec=digits, rounding=ROUND_CEILING).create_decimal(value)
+
+
 def round_up(value: float, digits: int = 2) -> str:
-    """So many digits of a gap, upwards, so that what is proved of it is true of the number that is shown: 1.1e-07."""
-    if math.isfinite(value):
-        value = float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(value))
-    return f"{value:.{digits - 1}e}"
+    """The same in the notation of floats: 1.1e-07."""
+    return f"{float(decimal_above(value, digits)):.{digits - 1}e}"

@@ -1,4 +1,4 @@
-"""Work shared by threads: how many there are, results in order, and how many threads BLAS and OpenMP use."""
+"""Work shared by threads: how many to use, results in order, and limits on the threads of BLAS and OpenMP."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 
 
 def usable_cores() -> int:
-    """Those that this process may run on, where the system tells, or else all."""
+    """The number of cores that this process may run on; of all cores, if the system does not say."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -58,7 +58,7 @@ def in_order(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: 
 
 
 class _OneBlasThread(AbstractContextManager):
-    """One thread of BLAS in the whole process, from the first thread that enters until the last one that leaves."""
+    """Limits BLAS, in the whole process, to one thread. The first block to be entered sets the limit, the last lifts it."""
 
     def __init__(self) -> None:
         self._lock, self._inside = Lock(), 0
@@ -80,12 +80,12 @@ _ONE_BLAS_THREAD = _OneBlasThread()
 
 
 def one_blas_thread() -> AbstractContextManager:
-    """A context in which BLAS has one thread, whatever it is set to: more would compete with ours for the cores."""
+    """A context in which BLAS has one thread: more would compete with ours for the same cores."""
     return _ONE_BLAS_THREAD
 
 
 def openmp_threads(count: int) -> AbstractContextManager:
-    """A context in which OpenMP has so many threads: scikit-learn's loops take as many as there are, whatever ``n_jobs``."""
+    """A context in which OpenMP has ``count`` threads: scikit-learn's loops take all that there are, whatever ``n_jobs``."""
     return _pools().limit(limits=count, user_api="openmp")
 
 

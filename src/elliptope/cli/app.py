@@ -1,4 +1,4 @@
-"""The program: its parser, and what becomes of errors."""
+"""The program: its parser, and how errors are reported."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, NoReturn
 
-from .. import __version__
-from .commands import certify, embed, fit, info, path, report, reproduce, transform
+from .._version import __version__
+from .commands import certify, embed, fit, info, path, report, transform
 from .console import Console
 from .errors import CommandError, ExitCode, UsageError, one_line
 from .options import add_common
@@ -25,7 +25,6 @@ COMMANDS: dict[str, ModuleType] = {
     "path": path,
     "certify": certify,
     "report": report,
-    "reproduce": reproduce,
     "info": info,
 }
 _DESCRIPTION = "Embed tables, and prove how good the embedding is."
@@ -44,7 +43,7 @@ exit codes:
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises instead of printing usage, so that errors take one line like all others."""
+    """Raises instead of printing the usage, so that all errors take one line."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
@@ -70,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; errors are one line on standard error."""
     argv = list(sys.argv[1:] if argv is None else argv)
     console = Console()
-    debug = "--debug" in argv  # whether or not the rest can be parsed
+    debug = "--debug" in argv  # needed even if the rest cannot be parsed
     try:
         args = make_parser().parse_args(argv)
         console = Console(quiet=args.quiet, json=args.json)
@@ -107,15 +106,15 @@ def run() -> NoReturn:
     def terminate(*_: Any) -> NoReturn:
         raise SystemExit(ExitCode.TERMINATED)
 
-    signal.signal(signal.SIGTERM, terminate)  # as an exception it passes by everything that cleans up
-    for stream in (sys.stdout, sys.stderr):  # terminals that know no ≤ are no reason to fail
+    signal.signal(signal.SIGTERM, terminate)  # an exception, so that unfinished files are removed
+    for stream in (sys.stdout, sys.stderr):  # terminals without ≤ must not make a command fail
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     sys.exit(_finish_output(main()))
 
 
 def _finish_output(code: int) -> int:
-    """Write what is left for standard output. Python would do that at its end, and complain in words of its own."""
+    """Flush standard output here: at its exit Python would report a failure in its own words."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()

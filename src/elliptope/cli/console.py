@@ -1,4 +1,4 @@
-"""What the user sees: notes, warnings and progress on standard error, results on standard output."""
+"""Output to the user: notes, warnings and progress on standard error, results on standard output."""
 
 from __future__ import annotations
 
@@ -11,19 +11,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..estimators.progress import ProgressBar
+from .._utils.progress import ProgressBar
 from ..sdp import Progress
 from .errors import one_line
 
-# Seconds between two updates: of a bar that is drawn over, and of lines that stay.
-_REDRAW, _NEW_LINE = 0.1, 5.0
+# Seconds between two drawings of a progress bar, on a terminal.
+_REDRAW = 0.1
 
 
 class Console:
-    """Everything that is said. ``quiet`` leaves warnings, errors and results; ``json`` asks for results as JSON."""
+    """All output to the user. ``quiet`` leaves warnings, errors and results; ``json`` prints results as JSON.
 
-    def __init__(self, *, quiet: bool = False, json: bool = False) -> None:
-        self.quiet, self.json = quiet, json
+    Where standard error is no terminal, progress is a line every ``interval`` seconds.
+    """
+
+    def __init__(self, *, quiet: bool = False, json: bool = False, interval: float = 5.0) -> None:
+        self.quiet, self.json, self.interval = quiet, json, interval
 
     def note(self, text: str) -> None:
         if not self.quiet:
@@ -60,7 +63,7 @@ class Console:
         if self.quiet or not hasattr(estimator, "set_callbacks"):
             yield
             return
-        watcher = _FitWatcher(estimator.tol)
+        watcher = _FitWatcher(estimator.tol, self.interval)
         estimator.set_callbacks(watcher)
         try:
             yield
@@ -70,12 +73,12 @@ class Console:
 
 
 class _FitWatcher:
-    """A callback as scikit-learn wants it. The bar counts digits: of the residual of LH = 0, up to those of ``tol``."""
+    """A callback for scikit-learn. The bar counts the digits of the residual of LH = 0, up to those of ``tol``."""
 
-    def __init__(self, tol: float) -> None:
+    def __init__(self, tol: float, interval: float) -> None:
         self.digits = max(1, math.ceil(-math.log10(tol)))
         self.bar = ProgressBar(self.digits, True)
-        self.interval = _REDRAW if self.bar.drawn else _NEW_LINE
+        self.interval = _REDRAW if self.bar.drawn else interval
         self.last = time.monotonic()
         self.shown = False
 
@@ -94,14 +97,14 @@ class _FitWatcher:
         if progress is not None and time.monotonic() - self.last >= self.interval:
             self.last, self.shown = time.monotonic(), True
             digits = -math.log10(progress.defect) if progress.defect > 0 else self.digits
-            # No bound: before the end there are but estimates of it, which come and go.
+            # No bound: before the end there are only estimates of it.
             text = f"iteration {progress.iteration}, products {progress.n_products}, objective {progress.objective:.10g}"
             self.bar.update(min(max(int(digits), 0), self.digits), f"digits  {text}")
         return False
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can hold: it has no NaN and no infinity, for which null stands."""
+    """Values that JSON has: NaN and infinities become null."""
     if isinstance(value, dict):
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""From a file and the user's wishes to a matrix, with what goes along with its rows."""
+"""Read a table and its options into a matrix, with labels, identifiers and weights of its rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .tables import Form, Reader, format_of, open_reader
 
 
 class Column(NamedTuple):
-    """A column that is kept, and not computed with."""
+    """A column that goes to the output and is not a feature."""
 
     name: str
     values: Array
@@ -24,7 +24,7 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True)
 class Data:
-    """A table, as a model sees it.
+    """A table as input of a model.
 
     Attributes
     ----------
@@ -35,11 +35,11 @@ class Data:
     names : list of str or None
         Of the features, where all have one.
     handles : list of str
-        What the features are called in messages and on the command line.
+        Names or positions of the features, for messages and the command line.
     label, id : Column or None
     weight : (n,) array or None
     no_header : bool
-        Whether line 1 was taken for data without anybody saying so.
+        Whether line 1 was read as data without an option that says so.
     """
 
     source: str
@@ -52,19 +52,19 @@ class Data:
     no_header: bool = False
 
     def describe(self) -> str:
-        """In a few words, for people."""
+        """Number of rows and features, in a line."""
         n, p = self.X.shape
         header = "; line 1 is data (--header if it names the columns)" if self.no_header else ""
         return f"{self.source}: {counted(n, 'row')}, {counted(p, 'feature')}{header}"
 
     @property
     def kept(self) -> dict[str, Array]:
-        """Columns that go to the output as they are."""
+        """Columns that are copied to the output."""
         return {column.name: column.values for column in (self.id, self.label) if column is not None}
 
 
 def read_data(path: str, form: Form, selection: Selection, wanted: Sequence[str] | None = None) -> Data:
-    """Read a table. ``wanted``: the features of a model, to be found by their names where the table has names."""
+    """Read a table. ``wanted``: names of a model's features, by which columns are found where they have names."""
     format = format_of(path, form.format)
     source = source_name(path)
     with open_input(path) as stream:

@@ -9,16 +9,16 @@ from enum import IntEnum
 
 from .._utils.extras import install
 
-# How much of a user's own words, such as a cell of a table, a message repeats.
+# Characters of a user's text, such as a cell of a table, that a message repeats.
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 60
 shown = _REPR.repr
-# Names that a message lists before it breaks off.
+# Names that a message lists.
 _LISTED = 8
 
 
 def listing(names: Sequence[str]) -> str:
-    """Some names, the first few of them if there are many."""
+    """Names, separated by commas; only the first few if there are many."""
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return ", ".join(map(shown, names[:_LISTED])) + more
 
@@ -28,7 +28,7 @@ def counted(number: int, noun: str) -> str:
 
 
 class ExitCode(IntEnum):
-    """What the process returns."""
+    """Exit codes of the process."""
 
     OK = 0
     FAILURE = 1  # a file, its contents or the computation
@@ -40,7 +40,7 @@ class ExitCode(IntEnum):
 
 
 class CommandError(Exception):
-    """Something the user can mend; the message says where and how."""
+    """An error that the user can correct; the message says where and how."""
 
     code = ExitCode.FAILURE
 
@@ -71,6 +71,6 @@ def one_line(error: BaseException) -> str:
 
 
 def missing_extra(what: str, extra: str, error: ImportError) -> CommandError:
-    """An optional library that is not there."""
+    """The error for an optional library that is not installed."""
     need = "need" if what.endswith("s") else "needs"
     return CommandError(f"{what} {need} the extra `{extra}`: {install(extra)}; {one_line(error)}")

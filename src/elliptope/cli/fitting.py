@@ -1,4 +1,4 @@
-"""Fits, for all commands that make them."""
+"""Fit an estimator to a table, and describe the result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from .._utils.arrays import Array
 from .._utils.rounding import round_up
 from ..estimators.sdp_embedding import SDPEmbedding
-from ..kernels.neighbors import neighbor_rule
+from ..kernels.choice import find_kernel
 from ..memory.planner import InsufficientMemoryError
 from .console import Console
 from .data import Data, read_data
@@ -18,7 +18,7 @@ from .errors import CommandError, ExitCode, counted, listing
 from .models import Model, Standardizer
 from .options import estimator_of, form_of, selection_of
 
-# Columns whose standard deviations differ by more than this factor: distances then see the widest ones only.
+# Ratio of standard deviations beyond which the widest columns dominate the distances.
 _UNLIKE = 30.0
 
 
@@ -31,7 +31,7 @@ def read_training_data(args: argparse.Namespace, console: Console) -> Data:
 
 
 def scale(args: argparse.Namespace, data: Data, console: Console) -> tuple[Array, Standardizer | None]:
-    """The features as the estimator gets them; a note where the user may have forgotten about their scale."""
+    """The features, standardised if asked for; a note where their scales differ and they are not."""
     with np.errstate(over="ignore", invalid="ignore"):
         constant = _some(data, np.ptp(data.X, axis=0) == 0)
     if constant:
@@ -48,7 +48,7 @@ def scale(args: argparse.Namespace, data: Data, console: Console) -> tuple[Array
 
 
 def _unlike(X: Array) -> str | None:
-    """By how much columns differ in spread, if that is so much that the widest ones decide."""
+    """By how much columns differ in spread, if by so much that the widest ones dominate the distances."""
     with np.errstate(over="ignore", invalid="ignore"):
         spread = X.std(axis=0)
     spread = spread[(spread > 0) & np.isfinite(spread)]
@@ -58,12 +58,13 @@ def _unlike(X: Array) -> str | None:
 
 
 def preparation(model: Model) -> str | None:
-    """A sentence on the scale of the columns, for the page; None where it is not known."""
+    """A sentence for the page on the scale of the columns; None where it is not known."""
     if model.source is None:  # saved from Python
         return None
     if model.standardizer is not None:
         return "Columns were standardised: these are z-scores."
-    unlike = _unlike(model.est._extension.X)
+    points = model.est.training_.points
+    unlike = None if points is None else _unlike(points)
     warning = f" They differ {unlike}, so that the widest ones decide; --standardize puts them on one scale."
     return f"Columns were taken as they are, not standardised.{warning if unlike else ''}"
 
@@ -73,7 +74,7 @@ def _some(data: Data, chosen: Array) -> list[str]:
 
 
 def fit(args: argparse.Namespace, data: Data, console: Console) -> Model:
-    """Fit the estimator that the options describe. Ctrl-C ends it: an unfinished fit is not kept."""
+    """Fit the estimator that the options describe. Ctrl-C ends the command; an unfinished fit is not kept."""
     est = estimator_of(args)
     X, standardizer = scale(args, data, console)
     try:
@@ -95,11 +96,12 @@ def fit(args: argparse.Namespace, data: Data, console: Console) -> Model:
 
 
 def _dense_need(est: Any, n: int) -> str:
-    """What a kernel that is stored in full takes, and which one is not."""
+    """The memory of a dense kernel, and which kernel needs less."""
     need = f": the kernel of {n} rows alone takes {8 * n * n / 2**30:.3g} GiB"
     if not isinstance(est, SDPEmbedding):
         return need
-    return "" if neighbor_rule(est.kernel) is not None else f"{need}; --kernel neighbors takes far less"
+    rule = find_kernel(est.kernel)
+    return "" if rule is None or "dense" not in rule.operators else f"{need}; --kernel neighbors takes far less"
 
 
 def exit_code(est: Any) -> ExitCode:
@@ -107,7 +109,7 @@ def exit_code(est: Any) -> ExitCode:
 
 
 def sentence(est: Any) -> str:
-    """How a fit went, for people."""
+    """The result of a fit, in a line."""
     n, k = est.embedding_.shape
     text = f"{counted(n, 'row')} in {counted(k, 'column')}{_scale(est)}"
     if not hasattr(est, "certificate_"):
@@ -117,8 +119,9 @@ def sentence(est: Any) -> str:
 
 
 def _scale(est: Any) -> str:
-    """What a row's surroundings are, where the kernel says."""
-    if neighbor_rule(getattr(est, "kernel", None)) is not None:
+    """The scale of the kernel: neighbours, bandwidth or length scale."""
+    rule = find_kernel(getattr(est, "kernel", None))
+    if rule is not None and rule.scale_parameter == "n_neighbors":
         return f", {est.n_neighbors} neighbours"
     for name in ("bandwidth", "length_scale"):
         value = getattr(est, f"{name}_", None)
@@ -128,7 +131,7 @@ def _scale(est: Any) -> str:
 
 
 def facts(model: Model) -> dict[str, Any]:
-    """A model in plain values."""
+    """A model as plain values, for JSON."""
     est = model.est
     n, k = est.embedding_.shape
     found: dict[str, Any] = {
@@ -155,7 +158,7 @@ def facts(model: Model) -> dict[str, Any]:
 def certificate_facts(certificate: Any) -> dict[str, Any]:
     names = ("grade", "objective", "upper_bound", "gap", "failure_probability", "min_eigenvalue", "stationarity")
     found = {"relative_gap": certificate.relative_gap, **{name: getattr(certificate, name) for name in names}}
-    if certificate.error_below or certificate.error_above:  # what was solved stands for a costlier problem
+    if certificate.error_below or certificate.error_above:  # an approximate problem was solved
         found |= {"exact_interval": certificate.exact_interval, "exact_relative_gap": certificate.exact_relative_gap}
     return found
 

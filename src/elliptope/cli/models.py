@@ -1,6 +1,6 @@
-"""Models with what the command line knows beside them: how columns were scaled, labels and identifiers of rows.
+"""Models with the scaling of their columns, and the labels and identifiers of their rows.
 
-All of that is metadata of the model file, under the key ``table``; nothing in it is believed before it has been looked at.
+These are metadata of the model file, under the key ``table``, and are checked when they are read.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Standardizer:
 
     @classmethod
     def of(cls, X: Array) -> Standardizer:
-        """Without a check: numbers beyond 1e154 or within 1e-154 have no standard deviation that is a number."""
+        """Unchecked: for numbers beyond 1e154 or below 1e-154 the scale may be infinite or zero."""
         with np.errstate(over="ignore", invalid="ignore"):
             constant = np.ptp(X, axis=0) == 0
             # The mean of equal numbers may differ from them by rounding, and so may the deviation from zero.
@@ -49,7 +49,7 @@ class Standardizer:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A fitted estimator, for rows as they stand in the table."""
+    """A fitted estimator, for rows as they are in the table."""
 
     est: Any
     standardizer: Standardizer | None = None
@@ -63,11 +63,11 @@ class Model:
         return None if names is None else [str(name) for name in names]
 
     def inputs(self, X: Array) -> Array:
-        """What the estimator is given for the rows ``X`` of a table."""
+        """The rows ``X`` of a table, scaled as the estimator expects."""
         return X if self.standardizer is None else self.standardizer(X)
 
     def check_columns(self, data: Data) -> None:
-        """Raise where a table has not as many features as the model."""
+        """Raise if a table has not as many features as the model."""
         p, got = self.est.n_features_in_, data.X.shape[1]
         if got != p:
             wanted = f" ({listing(self.names)})" if self.names else ""
@@ -77,7 +77,7 @@ class Model:
 
 
 def save_model(model: Model, path: str, force: bool) -> None:
-    """Write a model file; what was there stays there unless all is well."""
+    """Write a model file. An existing file is replaced only by a complete one."""
     scaled = model.standardizer
     table = {
         "source": model.source,
@@ -98,7 +98,7 @@ def check_model_output(path: str | None, force: bool) -> None:
 
 
 def load_model(path: str, hint: str = "") -> Model:
-    """The model in a file, its metadata checked. ``hint`` is for somebody who gives a table instead."""
+    """The model in a file, its metadata checked. ``hint`` ends the error for a table in its place."""
     try:
         est = persistence.load(path)
     except persistence.ModelFileError:
@@ -116,10 +116,10 @@ def load_model(path: str, hint: str = "") -> Model:
 
 
 def load_pipeline(path: str | os.PathLike) -> Embedding | Pipeline:
-    """A model that the command line has fitted, as scikit-learn knows it.
+    """A model that the command line has fitted, as an estimator or pipeline of scikit-learn.
 
-    With ``--standardize`` it is a pipeline, of a ``StandardScaler`` with the means and scales of the training rows and the
-    estimator; :func:`elliptope.load` returns the estimator alone, which expects rows that are scaled already.
+    With ``--standardize`` it is a pipeline of a ``StandardScaler``, with the means and scales of the training rows, and the
+    estimator. :func:`elliptope.load` returns the estimator alone, which expects rows that are scaled already.
     """
     model = load_model(os.fspath(path))
     if model.standardizer is None:
@@ -128,14 +128,14 @@ def load_pipeline(path: str | os.PathLike) -> Embedding | Pipeline:
     scaler.mean_, scaler.scale_ = model.standardizer.mean, model.standardizer.scale
     scaler.var_, scaler.n_features_in_ = scaler.scale_**2, len(scaler.mean_)
     scaler.n_samples_seen_ = len(model.est.embedding_)
-    if model.names is not None:  # the scaler sees them, the estimator sees an array
+    if model.names is not None:  # the scaler gets them; its output, an array, has none
         scaler.feature_names_in_ = model.est.feature_names_in_
         del model.est.feature_names_in_
     return Pipeline([("standardize", scaler), ("embed", model.est)])
 
 
 def _packed(column: Column | None) -> dict[str, Any] | None:
-    """A column as JSON can hold it: numbers that are not finite become text, and all others with them."""
+    """A column for JSON. If a number is not finite, all values become text."""
     if column is None:
         return None
     values = column.values.tolist()

@@ -1,4 +1,4 @@
-"""Options that commands share, and what becomes of them."""
+"""Options that commands share, and the objects that they describe."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .tables import FORMATS, Form
 
 METHODS: dict[str, Callable[..., Any]] = {"sdp": SDPEmbedding, "rkhs": RKHSEmbedding, "diffusion": DiffusionMap}
 _DEFAULT_METHOD = "sdp"
-# Fits are to be repeatable without anybody asking for it.
+# Fits are repeatable by default.
 _DEFAULT_SEED = 0
 # The kernel that has neighbours and no bandwidth.
 _NEIGHBORS = "neighbors"
@@ -59,7 +59,7 @@ def non_negative(text: str) -> float:
 
 
 def positive_or(*words: str) -> Callable[[str], float | str]:
-    """A positive number, or one of some words."""
+    """A positive number, or one of the given words."""
     expected = f"a positive number or one of {', '.join(words)}"
     return lambda text: text if text in words else _number(text, expected, lambda value: value > 0)
 
@@ -89,7 +89,7 @@ def columns(text: str) -> list[str]:
 
 
 class Once(argparse.Action):
-    """An option that a second value would silently replace."""
+    """An option that may be given only once."""
 
     def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None) -> None:
         if getattr(namespace, self.dest) is not None:
@@ -106,10 +106,6 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 
 def add_output(parser: argparse.ArgumentParser, help: str, *, required: bool = False) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", required=required, default=STANDARD, help=help)
-    add_force(parser)
-
-
-def add_force(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-f", "--force", action="store_true", help="replace files that exist")
 
 
@@ -120,7 +116,7 @@ def add_output_format(parser: argparse.ArgumentParser) -> None:
 
 
 def add_table(parser: argparse.ArgumentParser, *, weight: bool = True) -> None:
-    """How to read a table, and what its columns are."""
+    """Options for reading a table, and for the roles of its columns."""
     group = parser.add_argument_group("reading the table", "Columns go by name, or by position counted from 1.")
     group.add_argument("--columns", type=columns, metavar="LIST", help="features, as in a,b,3-7 (default: all)")
     group.add_argument("--drop", type=columns, metavar="LIST", default=[], help="columns to leave out")
@@ -146,7 +142,7 @@ def selection_of(args: argparse.Namespace) -> Selection:
     return Selection(args.columns, args.drop, args.label, args.id, getattr(args, "weight", None))
 
 
-# Flags of the estimators: the parameter, and how the flag is parsed. Which flags a method has follows from its signature.
+# Flags of the estimators: the parameter, and how to parse it. A method has the flags of its constructor's parameters.
 _FLAGS: dict[str, tuple[str, dict[str, Any]]] = {
     "--n-components": ("n_components", {"type": whole(1), "metavar": "K", "help": "columns of the embedding"}),
     "--bandwidth": (
@@ -182,7 +178,7 @@ _FLAGS: dict[str, tuple[str, dict[str, Any]]] = {
 def add_estimator(
     parser: argparse.ArgumentParser, methods: tuple[str, ...] = tuple(METHODS), *, without: tuple[str, ...] = ()
 ) -> None:
-    """Flags of the estimators of these methods."""
+    """Add the flags of these methods."""
     group = parser.add_argument_group("the embedding")
     if len(methods) > 1:
         group.add_argument("--method", choices=methods, help=f"(default: {_DEFAULT_METHOD})")
@@ -194,20 +190,20 @@ def add_estimator(
 
 
 def table_options(args: argparse.Namespace) -> list[str]:
-    """Those options that were given which say how to read a table and what to fit to it."""
+    """The given options that are about reading a table or fitting to it."""
     names = (*inspect.signature(Form).parameters, *inspect.signature(Selection).parameters, "method", "standardize")
     flags = {f"--{name}": name for name in names} | {flag: parameter for flag, (parameter, _) in _FLAGS.items()}
     return [flag for flag, name in flags.items() if getattr(args, name, None) not in (None, False, [])]
 
 
 def estimator_of(args: argparse.Namespace) -> Any:
-    """The estimator that the options describe, to be fitted."""
+    """The unfitted estimator that the options describe."""
     method = args.method or _DEFAULT_METHOD
     return METHODS[method](**parameters_of(args, method))
 
 
 def parameters_of(args: argparse.Namespace, method: str) -> dict[str, Any]:
-    """Parameters that were given, for the estimator of this method; an error if it has no such parameter."""
+    """The given parameters of this method; an error for one that it does not have."""
     known = _parameters(METHODS[method])
     given = {}
     for flag, (parameter, _) in _FLAGS.items():
@@ -225,7 +221,7 @@ def parameters_of(args: argparse.Namespace, method: str) -> dict[str, Any]:
 
 
 def _check_kernel(args: argparse.Namespace, method: str) -> None:
-    """Neighbours and bandwidths exclude each other, whatever the command calls them."""
+    """Neighbours and bandwidths exclude each other."""
     if getattr(args, "kernel", None) != _NEIGHBORS:
         if getattr(args, "n_neighbors", None) is not None:
             raise UsageError(f"--neighbors applies to --kernel {_NEIGHBORS} only")

@@ -16,7 +16,7 @@ _RANGE = re.compile(r"(\d+)-(\d+)")
 
 @dataclass(frozen=True)
 class Selection:
-    """What the user asked for, in the user's words; None where nothing was said."""
+    """The columns that the options name; None where an option is not given."""
 
     columns: Sequence[str] | None = None
     drop: Sequence[str] = ()
@@ -44,9 +44,9 @@ def split_items(text: str) -> list[str]:
 
 
 def resolve(selection: Selection, reader: Reader, wanted: Sequence[str] | None = None) -> Roles:
-    """Find the columns, and see that every one of them is meant for one purpose and can be told from the others.
+    """Find the columns, and check that each has one role and a name that no other has.
 
-    ``wanted`` are the features that a model was fitted on: where columns have names and none are chosen, these are taken.
+    ``wanted`` are the features of a model: they are taken where columns have names and no option chooses features.
     """
     single = {
         role: None if item is None else _find_one(item, reader, f"--{role}")

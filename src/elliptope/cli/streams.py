@@ -1,4 +1,4 @@
-"""Where bytes come from and go to: files, standard input and output. Files are written as a whole or not at all."""
+"""Files, standard input and output. Files are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def open_input(path: str) -> Iterator[BinaryIO]:
 
 
 def check_output(path: str | None, force: bool) -> None:
-    """Before anything is computed: can this file be written?"""
+    """Raise, before anything is computed, if this file cannot be written."""
     if path is None or is_stream(path):
         return
     target = Path(os.path.realpath(path))
@@ -52,7 +52,7 @@ def exists(path: str) -> CommandError:
 
 @contextmanager
 def open_output(path: str, force: bool) -> Iterator[BinaryIO]:
-    """A stream to write to. Nothing arrives anywhere unless the block ends without an error."""
+    """A stream to write to. Nothing is written unless the block ends without an error."""
     if not is_stream(path):
         try:
             with atomic_write(path, overwrite=force) as file:
@@ -78,5 +78,5 @@ def is_terminal_output(path: str) -> bool:
 
 
 def is_stream(path: str) -> bool:
-    """Standard input or output, a pipe or a device: something without a suffix, which writing does not replace."""
+    """Standard input or output, a pipe or a device: without a suffix, and not replaced by writing."""
     return path == STANDARD or Path(path).is_char_device() or Path(path).is_fifo()

@@ -1,4 +1,4 @@
-"""Results to their place: a table to a file or to standard output, facts about it as JSON."""
+"""Write results: a table to a file or to standard output, facts about it as JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BINARY = ("parquet", "npy", "npz")
 
 @dataclass(frozen=True)
 class Target:
-    """Where a table goes; ``within_json`` if it is a part of the JSON that goes to standard output."""
+    """Where to write a table. ``within_json``: as part of the JSON on standard output."""
 
     path: str
     format: str
@@ -27,7 +27,7 @@ class Target:
 
     @classmethod
     def of(cls, args: argparse.Namespace, console: Console) -> Target:
-        """What the options say; an error, before anything is computed, if that cannot work."""
+        """The target that the options describe; an error, before anything is computed, if it cannot be written."""
         path = args.output
         format = format_of(path, args.output_format or (args.format if is_stream(path) else None), "--output-format")
         check_output(path, args.force)
@@ -51,7 +51,7 @@ class Target:
         return cls(path, format, force)
 
     def check_columns(self, names: Iterable[str]) -> None:
-        """Before anything is computed: can these columns stand beside the coordinates?"""
+        """Raise, before anything is computed, if the format cannot hold these columns."""
         others = ", ".join(map(repr, names))
         if others and self.format == "npy" and not self.within_json:
             raise CommandError(f"{self.path}: npy holds numbers only, without {others}; write csv, tsv, npz or parquet")
@@ -64,7 +64,7 @@ class Target:
 
 
 def write_result(target: Target, table: dict[str, Array], facts: dict[str, Any], console: Console) -> None:
-    """Write the table; report the facts, with the table in them if that is where it goes."""
+    """Write the table and report the facts, which include the table if it goes to JSON."""
     if target.within_json:
         columns = flatten(table)
         rows = [list(row) for row in zip(*(column.tolist() for column in columns.values()), strict=True)]

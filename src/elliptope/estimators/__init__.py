@@ -3,5 +3,8 @@
 from .diffusion_map import DiffusionMap
 from .rkhs_embedding import RKHSEmbedding
 from .sdp_embedding import SDPEmbedding
+from .stored import register_estimators
 
 __all__ = ["DiffusionMap", "RKHSEmbedding", "SDPEmbedding"]
+
+register_estimators()

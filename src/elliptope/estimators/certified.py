@@ -6,14 +6,14 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from .._utils.arrays import Array
 from .._utils.checks import check_integer, check_positive
 from ..operators import Operator
 from ..sdp import Certificate, Solution, solve
-from ..sdp.problem import SMALL_COLUMN
+from ..sdp.factors import SMALL_COLUMN
 from .base import Embedding, fix_signs
+from .pose import draw_seed
 from .progress import CallbackSupportMixin, progress_callback
 
 
@@ -26,7 +26,11 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
     max_iter: int
     random_state: Any
     verbose: bool
-    _max_products: int | None = None  # for fits that are not worth more, on a path
+    certificate_: Certificate
+    status_: str
+    n_iter_: int
+    n_products_: int
+    _max_products: int | None = None  # a limit for each fit along a path
 
     def fit_transform(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Array:
         """Fit, and return ``embedding_``."""
@@ -54,9 +58,8 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
     def _solve(
         self, J: Operator, method: str = "auto", start: Array | None = None, interrupted: bool = False
     ) -> Solution:
-        """Solve, and record what the solver says of its solution; one that is ``interrupted`` is left as it starts."""
-        seed = self._seed()
-        solution = solve(
+        """Solve; from a ``start`` that was ``interrupted``, return it as it is, with its bound."""
+        return solve(
             J,
             method=method,
             rank=self.rank,
@@ -64,21 +67,24 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
             polish=True,
             max_iter=self.max_iter,
             max_products=self._max_products,
-            rng=np.random.default_rng(seed),
+            rng=np.random.default_rng(draw_seed(self.random_state)),
             start=start,
             callback=(lambda _: True) if interrupted else progress_callback(self, bool(self.verbose)),
         )
-        self.certificate_: Certificate = solution.certificate
-        self.status_ = solution.status
-        self.n_iter_ = solution.n_iter
-        self.n_products_ = solution.n_products
-        return solution
 
-    def _seed(self) -> int:
-        return check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+    def _width(self, rank: int) -> int:
+        """Columns of the embedding, for an optimum of that rank."""
+        return rank if self.n_components is None else int(self.n_components)
 
-    def _set_components(self, rank: int) -> None:
-        self.n_components_ = rank if self.n_components is None else int(self.n_components)
+
+def outcome(solution: Solution, status: str) -> dict[str, Any]:
+    """The fitted attributes that say how a solve went."""
+    return {
+        "certificate_": solution.certificate,
+        "status_": status,
+        "n_iter_": solution.n_iter,
+        "n_products_": solution.n_products,
+    }
 
 
 def eigenvectors(H: Array, d: Array, w: Array) -> tuple[Array, Array]:

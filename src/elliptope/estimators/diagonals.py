@@ -11,7 +11,7 @@ import numpy as np
 
 from .._utils.arrays import Array
 from .._utils.checks import check_vector
-from ..kernels.base import Kernel
+from ..kernels.base import FittedKernel
 from ..operators import KernelOperator
 from .extension import Attention, Diagonal
 
@@ -23,10 +23,10 @@ _CONSTANT_KERNEL = 1e-12
 class KernelDiagonal:
     r"""The paper's :math:`d(x) = k(x,x)/m_e(x) - m_e(x)/M`, which on the sample is diag(Abar)."""
 
-    kernel: Kernel
+    kernel: FittedKernel
     M: float
 
-    def on_sample(self, X: Array, operator: KernelOperator) -> Array:
+    def on_sample(self, X: Array | None, operator: KernelOperator) -> Array:
         """Entries that are zero to rounding come back as exactly zero."""
         return np.where(operator.contrast() > _CONSTANT_KERNEL, operator.abar_diagonal(), 0.0)
 
@@ -42,7 +42,7 @@ class KernelDiagonal:
 class ConstantDiagonal:
     """d(x) = 1."""
 
-    def on_sample(self, X: Array, operator: KernelOperator) -> Array:
+    def on_sample(self, X: Array | None, operator: KernelOperator) -> Array:
         return np.ones(operator.n)
 
     def log_radius(self, attention: Attention) -> Array:
@@ -55,7 +55,7 @@ class NearestDiagonal:
 
     d: Array
 
-    def on_sample(self, X: Array, operator: KernelOperator) -> Array:
+    def on_sample(self, X: Array | None, operator: KernelOperator) -> Array:
         return self.d
 
     def log_radius(self, attention: Attention) -> Array:
@@ -71,7 +71,11 @@ class CallableDiagonal:
     def __call__(self, X: Array) -> Array:
         return check_vector("diagonal", self.function(X), X.shape[0])
 
-    def on_sample(self, X: Array, operator: KernelOperator) -> Array:
+    def on_sample(self, X: Array | None, operator: KernelOperator) -> Array:
+        if X is None:
+            raise ValueError(
+                "`est` must have kept the rows that a callable `diagonal` is applied to, got a model without them."
+            )
         return self(X)
 
     def log_radius(self, attention: Attention) -> Array:
@@ -81,12 +85,12 @@ class CallableDiagonal:
 class SampledDiagonal(Diagonal, Protocol):
     """A bound d(x) that is known on the sample, too."""
 
-    def on_sample(self, X: Array, operator: KernelOperator) -> Array:
-        """d at the points X of the operator, shape (n,)."""
+    def on_sample(self, X: Array | None, operator: KernelOperator) -> Array:
+        """d at the points X of the operator, shape (n,). X is None where a model has not kept them."""
 
 
 def resolve_diagonal(
-    diagonal: str | Array | Callable, support: Array, n_rows: int, kernel: Kernel, operator: KernelOperator
+    diagonal: str | Array | Callable, support: Array, n_rows: int, kernel: FittedKernel, operator: KernelOperator
 ) -> SampledDiagonal:
     """The rule that gives d, for points of positive weight that stand in rows ``support`` of ``n_rows``."""
     if isinstance(diagonal, str):

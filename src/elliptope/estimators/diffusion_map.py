@@ -14,9 +14,11 @@ from sklearn.exceptions import ConvergenceWarning
 from .._utils.arrays import Array
 from .._utils.checks import check_integer, check_non_negative
 from .._utils.threads import count_threads
-from ..kernels.neighbors import neighbor_rule
+from ..kernels.choice import find_kernel
 from ..operators import KernelOperator
-from .base import KernelEmbedding, fix_signs
+from .base import KernelEmbedding, finish, fix_signs
+from .pose import pose
+from .training import DiffusionTraining
 
 # Below this size a dense factorisation costs no more than Lanczos.
 _DENSE_SIZE = 1000
@@ -48,7 +50,7 @@ class DiffusionMap(KernelEmbedding):
     embedding_ : (n, n_components) array
     eigenvalues_ : (n_components,) array
         Leading eigenvalues of Abar, descending.
-    bandwidth_, n_components_, n_features_in_, feature_names_in_
+    bandwidth_, n_components_, training_, n_features_in_, feature_names_in_
         As for :class:`~elliptope.SDPEmbedding`.
     """
 
@@ -73,9 +75,10 @@ class DiffusionMap(KernelEmbedding):
         """Compute the leading eigenvectors on the rows of ``X``."""
         k = check_integer("n_components", self.n_components, 1)
         t = check_non_negative("diffusion_time", self.diffusion_time)
-        if neighbor_rule(self.kernel) is not None:
+        rule = find_kernel(self.kernel)
+        if rule is not None and not rule.psd:
             raise ValueError(f"`kernel` must be psd for a diffusion map, got {self.kernel!r}; SDPEmbedding takes it.")
-        posed = self._prepare(X, sample_weight)
+        posed = pose(X, sample_weight, self, only="dense")
         A = posed.operator
         if k > A.n - 1:
             raise ValueError(
@@ -84,12 +87,12 @@ class DiffusionMap(KernelEmbedding):
         A.set_row_scale(np.sqrt(A.w))
         values, U = _leading_eigenvectors(A, k)
         psi = fix_signs(U / np.sqrt(A.w)[:, None])
-        self.n_components_ = k
-        self.eigenvalues_ = np.maximum(values, 0.0)
-        live = self.eigenvalues_ > _ZERO
-        self._factor = np.where(live, self.eigenvalues_, 0.0) ** t * live
-        self._extension = self._extend(posed, np.divide(psi, self.eigenvalues_, out=np.zeros_like(psi), where=live))
-        self.embedding_ = self._finish(posed.all_rows(psi * self._factor, self._embed_rows))
+        eigenvalues = np.maximum(values, 0.0)
+        live = eigenvalues > _ZERO
+        factor = np.where(live, eigenvalues, 0.0) ** t * live
+        extension = posed.extension(np.divide(psi, eigenvalues, out=np.zeros_like(psi), where=live))
+        training = DiffusionTraining(posed.sample.rows, extension, factor)
+        psi = posed.at_all_rows(psi * factor, lambda rows: _embed(training, rows, 0, self.n_jobs))
         if not live.all():
             warnings.warn(
                 f"Abar has only {int(live.sum())} non-zero eigenvalues among the first {k}: the other columns are zero. "
@@ -97,7 +100,14 @@ class DiffusionMap(KernelEmbedding):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        return self
+        return self._keep(
+            **posed.given.columns,
+            bandwidth_=posed.kernel.bandwidth,
+            embedding_=finish(psi, k, self.normalize),
+            eigenvalues_=eigenvalues,
+            n_components_=k,
+            training_=training,
+        )
 
     def fit_transform(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Array:
         """Fit, and return ``embedding_``."""
@@ -108,7 +118,11 @@ class DiffusionMap(KernelEmbedding):
         return self._finish(self._extension_of(X))
 
     def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
-        return self._extension.nystroem(X, first=first, n_jobs=count_threads(self.n_jobs)) * self._factor
+        return _embed(self.training_, X, first, self.n_jobs)
+
+
+def _embed(training: DiffusionTraining, X: Array, first: int, n_jobs: int | None) -> Array:
+    return training.extension.nystroem(X, first=first, n_jobs=count_threads(n_jobs)) * training.factor
 
 
 def _leading_eigenvectors(A: KernelOperator, k: int) -> tuple[Array, Array]:
@@ -138,6 +152,6 @@ def _linear(matmat: Callable[[Array], Array], n: int) -> LinearOperator:
 
 def _dense_eigenvectors(A: KernelOperator, k: int) -> tuple[Array, Array]:
     with A.triangle(np.ones(A.n)) as T:
-        # T is minus Abar; the copy keeps the loan intact.
+        # T is minus Abar; `eigh` copies it, and the operator stays as it is.
         values, U = eigh(T, lower=True, subset_by_index=[0, k - 1], check_finite=False)
     return -values, U

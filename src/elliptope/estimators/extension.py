@@ -22,32 +22,13 @@ import numpy as np
 from scipy.special import logsumexp
 
 from .._utils.arrays import Array
+from .._utils.blocks import blocks, rows_per_block
 from .._utils.checks import name_rows
 from .._utils.threads import in_order
-from ..kernels.base import Kernel
-from ..kernels.given import Precomputed
-from ..kernels.neighbors import GraphKernel, NeighborKernel, SparseKernel
+from ..kernels.base import FittedFormula, FittedKernel
 
-# Kernel values, or entries of rows, held at a time (32 MB).
-BLOCK_ENTRIES = 2**22
-# Of those, what is looked at at a time: a tile that stays in a core's cache, with so many training points.
-_CACHED_ENTRIES = 2**18
-_TILE_COLUMNS = 1024
-# Entries that a row of a sparse kernel is reckoned with: its neighbours, those that see it, and the search for both.
-_SPARSE_COLUMNS = 64
 # Radii are capped so that their squares, the values b(x, x) of the learned kernel, stay finite.
 _MAX_LOG_RADIUS = 0.5 * math.log(np.finfo(float).max) - 1
-
-
-def rows_per_block(*lengths: int, block_entries: int = BLOCK_ENTRIES) -> int:
-    """Rows of that length, the largest one, of which no more than ``block_entries`` entries are held at a time."""
-    return max(1, block_entries // max(lengths))
-
-
-def row_blocks(rows: int, step: int) -> Iterator[slice]:
-    """Slices of ``rows``, ``step`` at a time."""
-    for start in range(0, rows, step):
-        yield slice(start, min(start + step, rows))
 
 
 @dataclass(frozen=True)
@@ -67,131 +48,91 @@ class Diagonal(Protocol):
         """log √d(x) for a block of points, shape (b,)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Extension:
     """Extends a matrix ``F`` (n, r) of functions on the sample to new points, block by block."""
 
-    kernel: Kernel
-    X: Array
+    kernel: FittedKernel
     w: Array
     m: Array
     M: float
     self_similarity: Array  # (n,): k(x_i, x_i)
     F: Array
 
-    @property
-    def points(self) -> Array:
-        """The training points, (n, p), whoever keeps them; (n, 0) where nobody does."""
-        return self.kernel.X if isinstance(self.kernel, NeighborKernel) else self.X
-
-    def rows_together(self, p: int, block_entries: int = BLOCK_ENTRIES) -> int:
+    def rows_together(self, p: int) -> int:
         """Rows with p columns that are looked at at a time."""
-        if not isinstance(self.kernel, SparseKernel):
-            return rows_per_block(self._columns_together, p, block_entries=min(block_entries, _CACHED_ENTRIES))
-        # The rows of a graph are sparse themselves.
-        p = min(p, _SPARSE_COLUMNS) if isinstance(self.kernel, GraphKernel) else p
-        return rows_per_block(min(_SPARSE_COLUMNS, len(self.w)), p, block_entries=block_entries)
+        return self.kernel.rows_together(p)
 
-    @property
-    def _columns_together(self) -> int:
-        """Training points that a dense kernel is compared with at a time; rows of a kernel matrix are taken as they are."""
-        return len(self.w) if isinstance(self.kernel, Precomputed) else min(_TILE_COLUMNS, len(self.w))
+    def log_density(self) -> Array:
+        """log m_e at the training points, (n,)."""
+        return np.log(self.m)
 
-    def blocks(
-        self, X: Array, block_entries: int = BLOCK_ENTRIES, *, first: int = 0, n_jobs: int = 1
-    ) -> Iterator[tuple[slice, Attention]]:
-        """Blocks of rows of ``X`` with what they see; no more than ``block_entries`` kernel values at a time and thread.
+    def attend(self, X: Array, *, first: int = 0, n_jobs: int = 1) -> Iterator[tuple[slice, Attention]]:
+        """Blocks of rows of ``X`` with what they see; kernel values are held for a block at a time and thread.
 
         Messages count rows from ``first``, the number that row 0 has in what the user gave.
         """
         values = self.F / np.sqrt(self.m)[:, None]
         c = (self.w * np.sqrt(self.m)) @ self.F / self.M
         log_w, log_self = np.log(self.w), 0.5 * np.log(self.self_similarity)
-        sparse_kernel = isinstance(self.kernel, SparseKernel)
-        look = self._look_sparse if sparse_kernel else self._look
+        # By Cauchy and Schwarz no training point is more similar to x_i, in this measure, than x_i itself.
+        log_scale = log_self if np.ptp(log_self) else None
 
-        def attend(part: slice) -> tuple[slice, Attention]:
+        def look(part: slice) -> tuple[slice, Attention]:
             rows = X[part]
-            mean, total, top, nearest = look(rows, values, log_w, log_self)
+            sums, total, top, nearest = self._accumulate(rows, values, log_w, log_scale)
             lost = np.flatnonzero(~np.isfinite(top))
             if len(lost):
                 raise ValueError(
                     f"`X` has rows at which the kernel vanishes for every training point, so that they have no extension: "
                     f"{name_rows(lost + part.start + first)}."
                 )
-            mean /= total[:, None]
-            mean -= c
-            return part, Attention(rows, mean, top + np.log(total), nearest)
+            sums /= total[:, None]
+            sums -= c
+            return part, Attention(rows, sums, top + np.log(total), nearest)
 
-        # The search of a sparse kernel has threads of its own.
-        step = self.rows_together(X.shape[1], block_entries)
-        yield from in_order(attend, row_blocks(X.shape[0], step), 1 if sparse_kernel else n_jobs)
+        parts = blocks(0, X.shape[0], self.rows_together(X.shape[1]))
+        yield from in_order(look, parts, 1 if self.kernel.threaded else n_jobs)
 
-    def _look(self, X: Array, values: Array, log_w: Array, log_self: Array) -> tuple[Array, Array, Array, Array]:
-        """Sums of values with weights relative to the largest of a row, of those weights, its log, and the nearest point.
+    def _accumulate(
+        self, X: Array, values: Array, log_w: Array, log_scale: Array | None
+    ) -> tuple[Array, Array, Array, Array]:
+        """Σ_i q_i v_i, Σ_i q_i, log t and the nearest point of every row, with q_i = w_i k(x, x_i)/t, t the largest w_i k.
 
-        Training points pass by tiles; where a larger weight comes, the sums so far are scaled down to it.
+        The kernel gives training points some at a time; where a larger t comes, the sums so far are scaled down to it.
         """
-        b, each = X.shape[0], np.arange(X.shape[0])
+        b = X.shape[0]
         sums, total, top = np.zeros((b, values.shape[1])), np.zeros(b), np.full(b, -np.inf)
         closest, nearest = np.full(b, -np.inf), np.zeros(b, dtype=np.intp)
-        # By Cauchy and Schwarz no training point is more similar to x_i, in this measure, than x_i itself.
-        relative = log_self if np.ptp(log_self) else None
-        for part in row_blocks(len(self.w), self._columns_together):
-            P = self.kernel.log_block(X, self.X[part])
-            similarity = P if relative is None else P - relative[part]
-            found = similarity.argmax(axis=1)
-            closer = similarity[each, found] > closest
-            closest[closer] = similarity[each, found][closer]
-            nearest[closer] = part.start + found[closer]
-            P += log_w[part]
-            higher = np.maximum(top, P.max(axis=1))
+        for tile in self.kernel.rows(X):
+            similarity, found = tile.nearest(log_scale)
+            closer = similarity > closest
+            closest[closer], nearest[closer] = similarity[closer], found[closer]
+            higher = np.maximum(top, tile.add(log_w))
             # Where nothing has been seen yet, all weights are zero, relative to anything.
-            P -= np.where(np.isfinite(higher), higher, 0.0)[:, None]
-            np.exp(P, out=P)
+            tile_sums, tile_total = tile.sums(np.where(np.isfinite(higher), higher, 0.0), values)
             with np.errstate(invalid="ignore"):
                 before = np.where(np.isfinite(top), np.exp(top - higher), 0.0)
-            sums = sums * before[:, None] + P @ values[part]
-            total = total * before + P.sum(axis=1)
+            sums = sums * before[:, None] + tile_sums
+            total = total * before + tile_total
             top = higher
         return sums, total, top, nearest
-
-    def _look_sparse(self, X: Array, values: Array, log_w: Array, log_self: Array) -> tuple[Array, Array, Array, Array]:
-        """The same for a kernel that is one on its diagonal and mostly zero elsewhere."""
-        assert isinstance(self.kernel, SparseKernel)
-        P = self.kernel.log_rows(X)
-        n, counts = P.shape[0], np.diff(P.indptr)
-        row, some = np.repeat(np.arange(n), counts), counts > 0
-        starts = P.indptr[:-1][some]
-        top, total, nearest = np.full(n, -np.inf), np.zeros(n), np.zeros(n, dtype=np.intp)
-        if len(starts):
-            top[some] = np.maximum.reduceat(P.data, starts)
-            # The first of the largest entries of every row.
-            found = np.flatnonzero(P.data == top[row])
-            nearest[some] = P.indices[found[np.unique(row[found], return_index=True)[1]]]
-            P.data += log_w[P.indices]
-            top[some] = np.maximum.reduceat(P.data, starts)
-            P.data = np.exp(P.data - top[row])
-            total[some] = np.add.reduceat(P.data, starts)
-        return P @ values, total, top, nearest
 
     def log_mass(self, X: Array, *, first: int = 0, n_jobs: int = 1) -> Array:
         """log m_e(x), shape (len(X),): the log of the kernel density, up to a constant."""
         out = np.empty(X.shape[0])
-        for part, attention in self.blocks(X, first=first, n_jobs=n_jobs):
+        for part, attention in self.attend(X, first=first, n_jobs=n_jobs):
             out[part] = attention.log_mass
         return out
 
     def nystroem(self, X: Array, *, first: int = 0, n_jobs: int = 1) -> Array:
         r""":math:`\sum_i w_i \bar a_e(x)_i f_i`, shape (len(X), r): the linear (Nyström) extension."""
         out = np.empty((X.shape[0], self.F.shape[1]))
-        for part, attention in self.blocks(X, first=first, n_jobs=n_jobs):
+        for part, attention in self.attend(X, first=first, n_jobs=n_jobs):
             out[part] = attention.mean * np.exp(0.5 * attention.log_mass)[:, None]
         return out
 
-    def normalized(
-        self, X: Array, diagonal: Diagonal, block_entries: int = BLOCK_ENTRIES, *, first: int = 0, n_jobs: int = 1
-    ) -> Array:
+    def normalized(self, X: Array, diagonal: Diagonal, *, first: int = 0, n_jobs: int = 1) -> Array:
         r"""The paper's extension: the Nyström direction with length :math:`\sqrt{d(x)}`, shape (len(X), r).
 
         The norm runs over all columns of F. Where √d(x) is too large for its square to be finite, the radius is capped
@@ -199,7 +140,7 @@ class Extension:
         """
         out = np.empty((X.shape[0], self.F.shape[1]))
         capped: list[Array] = []
-        for part, attention in self.blocks(X, block_entries, first=first, n_jobs=n_jobs):
+        for part, attention in self.attend(X, first=first, n_jobs=n_jobs):
             log_radius = diagonal.log_radius(attention)
             far = log_radius > _MAX_LOG_RADIUS
             if far.any():
@@ -219,24 +160,31 @@ class Extension:
         return out
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LinearExtension:
     r"""The extension in an RKHS, :math:`\chi(x) = \sum_i k(x, x_i)\, \alpha_i` with :math:`\alpha = K^{-1} \Xi`, (n, r)."""
 
-    kernel: Kernel
-    X: Array
+    kernel: FittedFormula
     alpha: Array
     w: Array
 
+    def rows_together(self, p: int) -> int:
+        """Rows with p columns that are looked at at a time."""
+        return rows_per_block(len(self.w), p)
+
+    def log_density(self) -> Array:
+        """log Σ_i w_i k(x, x_i) at the training points, (n,)."""
+        return self.log_mass(self.kernel.points)
+
     def __call__(self, X: Array) -> Array:
         out = np.empty((len(X), self.alpha.shape[1]))
-        for part in row_blocks(len(X), rows_per_block(*self.X.shape)):
-            out[part] = self.kernel.block(X[part], self.X) @ self.alpha
+        for part in blocks(0, len(X), self.rows_together(X.shape[1])):
+            out[part] = self.kernel.formula.block(X[part], self.kernel.points) @ self.alpha
         return out
 
     def log_mass(self, X: Array) -> Array:
         """log Σ_i w_i k(x, x_i), shape (len(X),)."""
         out = np.empty(len(X))
-        for part in row_blocks(len(X), rows_per_block(*self.X.shape)):
-            out[part] = logsumexp(self.kernel.log_block(X[part], self.X), b=self.w, axis=1)
+        for part in blocks(0, len(X), self.rows_together(X.shape[1])):
+            out[part] = logsumexp(self.kernel.formula.log_block(X[part], self.kernel.points), b=self.w, axis=1)
         return out

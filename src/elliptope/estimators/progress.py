@@ -1,9 +1,7 @@
-"""Live progress: lines on the terminal, and scikit-learn's callback protocol where its version has one."""
+"""Progress of a fit: lines on the terminal, and scikit-learn's callbacks where its version has them."""
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -20,13 +18,11 @@ except ImportError:  # scikit-learn before 1.9
         return method
 
 
-__all__ = ["CallbackSupportMixin", "ProgressBar", "progress_callback", "with_callbacks"]
-
-_BAR_WIDTH = 20
+__all__ = ["CallbackSupportMixin", "progress_callback", "with_callbacks"]
 
 
 def progress_callback(estimator: Any, verbose: bool) -> Callable[[Progress], bool] | None:
-    """What the solver should call after every iteration of ``estimator``'s fit; None when nobody looks.
+    """What the solver should call after every iteration of ``estimator``'s fit; None when there is nothing to call.
 
     Callbacks set by ``set_callbacks`` see one task per iteration, with the :class:`Progress` as ``metadata["progress"]``;
     one that returns True stops the solve.
@@ -49,25 +45,3 @@ def progress_callback(estimator: Any, verbose: bool) -> Callable[[Progress], boo
         return bool(task.call_on_fit_task_end(estimator=estimator, metadata=metadata))
 
     return report
-
-
-class ProgressBar:
-    """A line on standard error for every task done; on a terminal, one line that is drawn over, with a bar before it."""
-
-    def __init__(self, total: int, shown: bool) -> None:
-        self.total, self.shown = total, shown
-        self.drawn = shown and sys.stderr.isatty()
-
-    def update(self, done: int, text: str) -> None:
-        if not self.shown:
-            return
-        line = f"{done}/{self.total}  {text}"
-        if self.drawn:
-            full = _BAR_WIDTH * done // self.total
-            columns = shutil.get_terminal_size().columns - 1  # a full line would wrap, and could not be drawn over
-            line = f"[{'#' * full}{'.' * (_BAR_WIDTH - full)}] {line}"[:columns].ljust(columns)
-        print("\r" + line if self.drawn else line, end="" if self.drawn else "\n", file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        if self.drawn:
-            print(file=sys.stderr)

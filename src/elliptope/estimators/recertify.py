@@ -9,16 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._utils.arrays import Array, row_norms
 from .._utils.threads import count_threads
-from ..kernels.given import Precomputed
-from ..kernels.neighbors import NeighborKernel, Neighbors, SparseKernel
-from ..operators import DenseOperator, KernelOperator, Operator, SparseOperator, kernel_matrix
-from ..sdp import Certificate
-from ..sdp.certificates.certify import certify
-from ..sdp.problem import Problem
-from .base import check_kernel_matrix
-from .diagonals import CallableDiagonal, SampledDiagonal
-from .extension import Extension
-from .rkhs_embedding import RKHSEmbedding, factorized_kernel, regularized_cost
+from ..kernels.checks import check_kernel_matrix
+from ..operators import DenseOperator, KernelOperator, Operator, SparseOperator
+from ..sdp import Certificate, certify
+from .pose_rkhs import factorized_kernel, regularized_cost
+from .rkhs_embedding import RKHSEmbedding
 from .sdp_embedding import SDPEmbedding
 
 # Relative difference of two quantities, computed twice, that is put down to rounding.
@@ -63,67 +58,58 @@ def recertify(est: SDPEmbedding | RKHSEmbedding, K: Array | None = None) -> Cert
         raise TypeError(f"`est` must be an SDPEmbedding or an RKHSEmbedding, got {type(est).__name__}.")
     check_is_fitted(est)
     J, Xi, d = _sdp_program(est, K) if isinstance(est, SDPEmbedding) else _rkhs_program(est, K)
-    problem = Problem(J)
-    iterate = problem.evaluate(_feasible_factor(Xi, d))
-    return certify(problem, iterate, np.random.default_rng(0), est.tol)[0]
+    return certify(J, _feasible_factor(Xi, d), tol=est.tol, rng=0)
 
 
 def _sdp_program(est: SDPEmbedding, K: Array | None) -> tuple[Operator, Array, Array]:
     """J, the embedding with all its components, and d."""
-    extension = est._extension
+    training, extension = est.training_, est.training_.extension
     J = _operator(est, K)
     _check_equal("degrees m", extension.m, J.m)
     _check_equal("total masses M", extension.M, J.M)
-    d = est._diagonal.on_sample(_points_for(est._diagonal, extension), J)
+    d = training.diagonal.on_sample(training.points, J)
     J.set_row_scale(J.w * np.sqrt(d))
-    _check_equal("rows of `embedding_`", est.embedding_[est._support], est._finish(extension.F))
+    _check_equal("rows of `embedding_`", est.embedding_[training.rows], est._finish(extension.F))
     return J, extension.F, d
 
 
 def _operator(est: SDPEmbedding, K: Array | None) -> KernelOperator:
-    kernel, w, n_jobs = est._extension.kernel, est._extension.w, count_threads(est.n_jobs)
-    if not isinstance(kernel, SparseKernel):
-        return DenseOperator(_kernel_matrix(est, K), w)
-    _refuse_kernel_matrix(K)
-    if isinstance(kernel, NeighborKernel) and kernel.graph is None:
-        again, matrix = Neighbors().fit(kernel.X, kernel.n_neighbors, n_jobs)
-        _check_equal("scales s", kernel.scales, again.scales)
-        return SparseOperator(matrix, w, n_jobs)
-    return SparseOperator(kernel.matrix(), w, n_jobs)
-
-
-def _points_for(diagonal: SampledDiagonal, extension: Extension) -> Array:
-    """What a function of rows is applied to."""
-    if isinstance(diagonal, CallableDiagonal) and extension.points.shape[1] == 0:
-        raise ValueError("`est` must have kept the rows that a callable `diagonal` is applied to, got a model without them.")
-    return extension.points
-
-
-def _kernel_matrix(est: SDPEmbedding, K: Array | None) -> Array:
-    kernel = est._extension.kernel
-    if not isinstance(kernel, Precomputed):
+    """The operator on the kernel fitted again, which must agree with the one that the model holds."""
+    training, n_jobs = est.training_, count_threads(est.n_jobs)
+    kernel = training.extension.kernel
+    if kernel.matrix_is_given:
+        K = _check_given(K, len(est.embedding_))
+    else:
         _refuse_kernel_matrix(K)
-        return kernel_matrix(kernel, est._extension.X, count_threads(est.n_jobs))
+    again = kernel.refit(K, n_jobs)
+    for name, held in kernel.fitted_values.items():
+        _check_equal(name, held, again.fitted_values[name])
+    if kernel.is_sparse:
+        return SparseOperator(again.matrix(n_jobs), training.weights, n_jobs)
+    return DenseOperator(again.matrix(n_jobs), training.weights)
+
+
+def _check_given(K: Array | None, N: int) -> Array:
     if K is None:
         raise ValueError("`K` must be the kernel matrix given to `fit`, got None: a precomputed kernel is not kept.")
-    N = len(est.embedding_)
     K = np.asarray(K, dtype=np.float64)
     if K.shape != (N, N):
         raise ValueError(f"`K` must be the kernel matrix given to `fit`, of shape ({N}, {N}), got shape {K.shape}.")
-    return check_kernel_matrix(K, "`K` must be {}")[np.ix_(est._support, est._support)]
+    return check_kernel_matrix(K, "`K` must be {}")
 
 
 def _rkhs_program(est: RKHSEmbedding, K: Array | None) -> tuple[Operator, Array, Array]:
     r"""J, :math:`\Xi = K\alpha`, and d."""
     _refuse_kernel_matrix(K)
-    extension, program = est._extension, est._program
-    K, R, reciprocal = factorized_kernel(extension.kernel, extension.X, program.jitter, count_threads(est.n_jobs))
+    training, extension = est.training_, est.training_.extension
+    K, R, reciprocal = factorized_kernel(extension.kernel, training.jitter, count_threads(est.n_jobs))
     if reciprocal == 0:
         raise InconsistentModelError("The kernel matrix of the training points is singular, which `fit` would have refused.")
-    rows = np.flatnonzero(program.place >= 0)
-    _check_equal("rows of `embedding_`", est.embedding_[rows], est._finish(extension(extension.X))[program.place[rows]])
+    rows = np.flatnonzero(training.place >= 0)
+    at_points = est._finish(extension(extension.kernel.points))
+    _check_equal("rows of `embedding_`", est.embedding_[rows], at_points[training.place[rows]])
     Xi = K @ extension.alpha
-    return regularized_cost(K, R, program.u, extension.w, program.d, est.regularization_), Xi, program.d
+    return regularized_cost(K, R, training.u, training.weights, training.d, est.regularization_), Xi, training.d
 
 
 def _refuse_kernel_matrix(K: Array | None) -> None:

@@ -4,39 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dpocon, dpotrf, dpotrs
+from scipy.linalg.lapack import dpotrs
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import validate_data
 
 from .._utils.arrays import Array
-from .._utils.checks import check_choice, check_non_negative, check_positive, check_vector
-from .._utils.threads import count_threads
-from ..kernels.bandwidth import resolve_bandwidth
-from ..kernels.base import Kernel
-from ..kernels.stationary import LARGEST_NU, Matern
-from ..memory.planner import choose_operator
-from ..operators import RegularizedOperator, kernel_matrix
-from ..operators.matrix import DenseMatrix
-from ..theory import constants as theory
-from .base import check_sample_weight
-from .certified import CertifiedEmbedding, eigenvectors
-from .diagonals import CallableDiagonal
+from .._utils.checks import check_choice
+from .base import finish
+from .certified import CertifiedEmbedding, eigenvectors, outcome
 from .extension import LinearExtension
+from .pose_rkhs import pose_rkhs
 from .progress import with_callbacks
-from .sample import Sample, distinct_points
-
-# Order of the Matérn kernel by default: functions with one continuous derivative, which is what the theory asks for.
-_DEFAULT_NU = 1.5
-# regularization="auto": this part of what a unit of trace gains at best; docs/rkhs.md has the evidence.
-_PART_OF_GAIN = 0.1
-# Where nothing can be gained, as when all points coincide, any regularisation will do.
-_NO_GAIN = 1e-12
-# Reciprocal condition number of K below which its inverse is rounding.
-_SINGULAR = 10 * np.finfo(float).eps
+from .training import RKHSTraining
 
 
 class RKHSEmbedding(CertifiedEmbedding):
@@ -98,7 +79,7 @@ class RKHSEmbedding(CertifiedEmbedding):
     certificate_ : Certificate
         Its ``gain``, the denominator of ``relative_gap``, is the objective plus :math:`2\lambda n^2` times the trace of the
         solution that puts all points in one place.
-    n_components_, status_, n_iter_, n_products_, n_features_in_, feature_names_in_
+    n_components_, status_, n_iter_, n_products_, training_, n_features_in_, feature_names_in_
         As for :class:`~elliptope.SDPEmbedding`.
 
     Notes
@@ -157,32 +138,37 @@ class RKHSEmbedding(CertifiedEmbedding):
         """
         self._check_solver_parameters()
         check_choice("normalize", self.normalize, (None, "unit"))
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        sample = distinct_points(X, check_sample_weight(sample_weight, len(X)))
-        choose_operator(*sample.points.shape, estimator="RKHSEmbedding", rank=self.rank)  # refuses what would not fit
-        kernel = self._make_kernel(sample.points)
-        d = self._diagonal_on(X, sample)
-        K, R = self._kernel_matrix(kernel, sample)
-        u, w = self._direction_on(sample, K, R), sample.w
-        self.regularization_ = self._resolve_regularization(sample, K, u)
-        self._program = Program(d, u, float(self.jitter), sample.place)
-        solution = self._solve(regularized_cost(K, R, u, w, d, self.regularization_))
-        Xi, self.eigenvalues_ = eigenvectors(solution.factor, d, w)
-        self._set_components(Xi.shape[1])
-        alpha, _ = dpotrs(R, Xi)
-        self.trace_ = float(np.vdot(Xi, alpha))
-        self._extension = LinearExtension(kernel, sample.points, alpha, w)
-        self.embedding_ = self._finish(self._extension(X))
+        posed = pose_rkhs(X, sample_weight, self)
+
+        solution = self._solve(posed.operator)
         if self.verbose:
-            print(f"{self.status_}: {solution.message}")
-        if self.status_ != "optimal":
+            print(f"{solution.status}: {solution.message}")
+        if solution.status != "optimal":
             warnings.warn(
-                f"RKHSEmbedding ended with status {self.status_!r}: {solution.message}. With a larger `regularization` the "
-                "problem is better conditioned, and rounding, which grows like its inverse, leaves less unproved.",
+                f"RKHSEmbedding ended with status {solution.status!r}: {solution.message}. With a larger `regularization` "
+                "the problem is better conditioned, and rounding, which grows like its inverse, leaves less unproved.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        return self
+
+        Xi, eigenvalues = eigenvectors(solution.factor, posed.d, posed.sample.w)
+        alpha, _ = dpotrs(posed.R, Xi)
+        width = self._width(Xi.shape[1])
+        extension = LinearExtension(posed.kernel, alpha, posed.sample.w)
+        return self._keep(
+            **posed.given.columns,
+            **outcome(solution, solution.status),
+            length_scale_=posed.kernel.bandwidth,
+            smoothness_=posed.smoothness,
+            regularization_=posed.regularization,
+            embedding_=finish(extension(posed.given.X), width, self.normalize),
+            eigenvalues_=eigenvalues,
+            trace_=float(np.vdot(Xi, alpha)),
+            n_components_=width,
+            training_=RKHSTraining(
+                posed.sample.rows, extension, posed.d, posed.u, float(self.jitter), posed.sample.place
+            ),
+        )
 
     def transform(self, X: Array) -> Array:
         r"""Embed new rows: :math:`\chi(x) = k(x)^\top K^{-1} \chi`, a linear formula."""
@@ -193,111 +179,7 @@ class RKHSEmbedding(CertifiedEmbedding):
         return self._score_rows(self._check_new(X))
 
     def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
-        return self._extension(X)
+        return self.training_.extension(X)
 
     def _score_rows(self, X: Array, *, first: int = 0) -> Array:
-        return self._extension.log_mass(X)
-
-    def _make_kernel(self, points: Array) -> Matern:
-        p = points.shape[1]
-        self.length_scale_ = resolve_bandwidth(
-            "median" if self.length_scale == "auto" else self.length_scale, points, "length_scale"
-        )
-        s = p / 2 + _DEFAULT_NU if self.smoothness is None else check_positive("smoothness", self.smoothness)
-        if not p / 2 < s <= p / 2 + LARGEST_NU:
-            raise ValueError(
-                f"`smoothness` must be larger than p/2 = {p / 2:g} for {p} features, for functions of the Sobolev space to "
-                f"be continuous, and at most p/2 + {LARGEST_NU}; got {self.smoothness!r}."
-            )
-        self.smoothness_ = float(s)
-        return Matern(self.length_scale_, s - p / 2)
-
-    def _kernel_matrix(self, kernel: Matern, sample: Sample) -> tuple[Array, Array]:
-        """K, and its Cholesky factor R, upper triangular with K = RᵀR."""
-        jitter = check_non_negative("jitter", self.jitter)
-        K, R, reciprocal = factorized_kernel(kernel, sample.points, jitter, count_threads(self.n_jobs))
-        if reciprocal < _SINGULAR:
-            distance, i, j = sample.closest()
-            raise ValueError(
-                f"The kernel matrix of {len(K)} points is numerically singular (reciprocal condition number "
-                f"{reciprocal:.1e}) for `length_scale`={self.length_scale_:.4g}, `smoothness`={self.smoothness_:g} and "
-                f"`jitter`={self.jitter:g}. Decrease `length_scale` or `smoothness`; merge points that almost coincide "
-                f"(rows {i} and {j} are the closest, {distance:.2g} apart); or set `jitter`, to 1e-10 or more."
-            )
-        return K, R
-
-    def _diagonal_on(self, X: Array, sample: Sample) -> Array:
-        if callable(self.diagonal):
-            return CallableDiagonal(self.diagonal)(sample.points)
-        if isinstance(self.diagonal, str):
-            if self.diagonal != "constant":
-                raise ValueError(f"`diagonal` must be 'constant', an array or a callable, got {self.diagonal!r}.")
-            return np.ones(len(sample.points))
-        given = check_vector("diagonal", self.diagonal, len(X))
-        d = given[sample.first]
-        other = np.flatnonzero((sample.place >= 0) & (d[sample.place] != given))
-        if len(other):
-            row, same = int(other[0]), int(sample.first[sample.place[other[0]]])
-            raise ValueError(
-                f"`diagonal` must be the same for equal rows of X, got {float(given[same])!r} at row {same} and "
-                f"{float(given[row])!r} at row {row}."
-            )
-        return d
-
-    def _direction_on(self, sample: Sample, K: Array, R: Array) -> Array:
-        """u on the sample, of unit norm in the RKHS."""
-        if isinstance(self.direction, str):
-            check_choice("direction", self.direction, ("mean",))
-            Kw = K @ sample.w
-            return Kw / np.sqrt(sample.w @ Kw)
-        if not callable(self.direction):
-            raise ValueError(f"`direction` must be 'mean' or a callable, got {self.direction!r}.")
-        u = check_vector("direction", self.direction(sample.points), len(K))
-        alpha, _ = dpotrs(R, u)
-        return u / np.sqrt(u @ alpha)
-
-    def _resolve_regularization(self, sample: Sample, K: Array, u: Array) -> float:
-        if not isinstance(self.regularization, str):
-            return check_positive("regularization", self.regularization)
-        if self.regularization not in ("auto", "theory"):
-            raise ValueError(
-                f"`regularization` must be a positive number, 'auto' or 'theory', got {self.regularization!r}."
-            )
-        root = np.sqrt(sample.w / sample.w.mean())
-        weighted = np.outer(root, root) * K
-        if self.regularization == "auto":
-            gain = theory.top_eigenvalue(weighted - np.outer(root * u, root * u)) ** 2
-            return _PART_OF_GAIN * (gain if gain > _NO_GAIN else 1.0)
-        if not sample.equal_weights:
-            raise ValueError("`regularization` must not be 'theory' when `sample_weight` is not constant.")
-        lambda_max = theory.top_eigenvalue(weighted)
-        return theory.least_regularization(sample.n, self.delta, lambda_max, float(K.diagonal().max()))
-
-
-@dataclass(frozen=True)
-class Program:
-    """What the program was made of beside kernel, points and weights, which its extension holds: enough to pose it again."""
-
-    d: Array  # (n,): the diagonal at the points
-    u: Array  # (n,): the direction at the points
-    jitter: float
-    place: Array  # (N,): which point each row given to ``fit`` is; -1 where its weight is zero
-
-
-def factorized_kernel(kernel: Kernel, points: Array, jitter: float, n_jobs: int) -> tuple[Array, Array, float]:
-    """K, its Cholesky factor R, and the reciprocal of its condition number: 0 where there is no such factor."""
-    K = kernel_matrix(kernel, points, n_jobs)
-    K[np.diag_indices_from(K)] += jitter
-    R, info = dpotrf(K, lower=0, clean=1)
-    return K, R, dpocon(R, np.abs(K).sum(axis=1).max())[0] if info == 0 else 0.0
-
-
-def regularized_cost(K: Array, R: Array, u: Array, w: Array, d: Array, regularization: float) -> RegularizedOperator:
-    r"""J in the scaling of the unit diagonal: :math:`\sqrt d\,(w \bar K w - \lambda W^2 K^{-1})\,\sqrt d`, W = Σw.
-
-    Takes over K.
-    """
-    s = w * np.sqrt(d)
-    ceiling = float(s @ K @ s)  # K is non-negative, and |B'_ij| ≤ √(d_i d_j)
-    gain = DenseMatrix(K, s, (s * u)[:, None])
-    return RegularizedOperator(gain, R / np.sqrt(d), regularization * float(w.sum()) ** 2, ceiling)
+        return self.training_.extension.log_mass(X)

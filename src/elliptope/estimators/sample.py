@@ -1,4 +1,4 @@
-"""Rows that are equal are one point, seen more than once."""
+"""Which rows of X are points of the program, and with what weights."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from .._utils.arrays import Array
 
 @dataclass(frozen=True)
 class Sample:
-    """Distinct points with the weights of all rows that equal them."""
+    """The n points among N rows."""
 
-    points: Array  # (m, p)
-    w: Array  # (m,)
-    first: Array  # (m,): the first row at which each point stands
-    place: Array  # (n,): which point each row is; -1 where its weight is zero
-    n: int  # rows of positive weight
+    w: Array  # (n,): the weight of a point, that of all rows that equal it where these are one point
+    rows: Array  # (n,): the row, or the first row, at which each point stands
+    place: Array  # (N,): which point each row is; -1 where its weight is zero
+    n_weighted: int  # rows of positive weight
     equal_weights: bool
 
-    def closest(self) -> tuple[float, int, int]:
-        """The distance of the closest two points, and the rows at which they stand."""
-        distances, neighbours = NearestNeighbors(n_neighbors=1).fit(self.points).kneighbors()
-        i = int(distances[:, 0].argmin())
-        return float(distances[i, 0]), int(self.first[i]), int(self.first[neighbours[i, 0]])
+
+def weighted_rows(w: Array) -> Sample:
+    """Every row of positive weight is a point."""
+    rows = np.flatnonzero(w > 0)
+    place = np.full(len(w), -1)
+    place[rows] = np.arange(len(rows))
+    return Sample(w[rows], rows, place, len(rows), bool(np.ptp(w[rows]) == 0))
 
 
 def distinct_points(X: Array, w: Array) -> Sample:
-    """The distinct rows of positive weight, in the order in which they were given."""
+    """Rows of positive weight that are equal are one point, in the order in which they were given."""
     support = np.flatnonzero(w > 0)
     if len(support) == 0:
         raise ValueError(f"`sample_weight` must be positive for at least 1 sample: the weight is zero for all {len(w)}.")
@@ -37,6 +38,12 @@ def distinct_points(X: Array, w: Array) -> Sample:
     order = np.argsort(first)
     place = np.full(len(X), -1)
     place[support] = np.argsort(order)[inverse.ravel()]
-    first = support[first[order]]
     weights = np.bincount(place[support], weights=w[support])
-    return Sample(X[first], weights, first, place, len(support), bool(np.ptp(w[support]) == 0))
+    return Sample(weights, support[first[order]], place, len(support), bool(np.ptp(w[support]) == 0))
+
+
+def closest_pair(points: Array) -> tuple[float, int, int]:
+    """The distance of the closest two points, and their numbers."""
+    distances, neighbours = NearestNeighbors(n_neighbors=1).fit(points).kneighbors()
+    i = int(distances[:, 0].argmin())
+    return float(distances[i, 0]), i, int(neighbours[i, 0])

@@ -11,25 +11,23 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._utils.arrays import Array
-from .._utils.checks import check_choice, check_factor, check_integer, name_rows
+from .._utils.checks import check_choice, check_factor, check_integer
 from .._utils.threads import count_threads
-from ..kernels.base import Kernel
-from ..kernels.choice import BUILT_IN, unknown_kernel
-from ..kernels.neighbors import neighbor_rule
-from ..memory.planner import OPERATORS, choose_operator
-from ..operators import KernelOperator, NystroemOperator, SparseOperator, TiledOperator, TruncatedOperator
-from ..sdp import METHODS, Solution
-from .base import KernelEmbedding, Posed
-from .certified import CertifiedEmbedding, eigenvectors
+from ..kernels.base import FittedFormula
+from ..kernels.choice import KERNEL_NAMES, find_kernel, unknown_kernel
+from ..memory.planner import OPERATORS
+from ..operators import TiledOperator
+from ..sdp import METHODS
+from .advice import advice, is_constant, warn_of_hubs, warn_of_parts
+from .base import KernelEmbedding, finish
+from .certified import CertifiedEmbedding, eigenvectors, outcome
 from .diagonals import resolve_diagonal
 from .extension import Attention, Diagonal
+from .pose import Posed, draw_seed, pose
 from .progress import with_callbacks
 from .starts import truncated_start
+from .training import SDPTraining
 
-# 1 - m²/(k M) below this leaves fewer digits of the embedding than its extension must agree with.
-_SMALL_CONTRAST = 1e-6
-# Mass from other points, relative to a point's own, below which the kernel is the identity for this purpose.
-_IDENTITY_KERNEL = 1e-12
 # Points for which the problem is solved first where products are dear, and the gap to which.
 _COARSE_ROWS = 4000
 _COARSE_TOL = 1e-3
@@ -54,7 +52,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         are zero.
     kernel : {"gaussian", "laplacian", "matern", "neighbors", "precomputed"}, Kernel, Neighbors or callable
         ``"neighbors"``: every point has its own scale, the distance to its ``n_neighbors``-th nearest point, and sees only
-        its surroundings; see :mod:`elliptope.kernels.neighbors`. Use it for large data or clusters. ``fit`` also takes a
+        points near it; see :mod:`elliptope.kernels.neighbors`. Use it for large data or clusters. ``fit`` also takes a
         sparse graph of distances, such as ``KNeighborsTransformer`` makes, and ``transform`` then rows of the same kind, in
         which a distance of zero marks a training point.
         ``"precomputed"``: ``fit`` takes the kernel matrix, ``transform`` the cross-kernel block. A callable
@@ -111,6 +109,8 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         which. ``"interrupted"``: stopped by Ctrl-C or a callback, with the best iterate so far.
     n_iter_, n_products_ : int
         Iterations, and block products with J (the unit of work).
+    training_ : Training
+        The points of the program: ``points`` (n, p), the ``rows`` of X at which they stand, and their ``weights``.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -165,81 +165,65 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         does not depend on it.
         """
         self._check_parameters()
-        posed = self._prepare(X, sample_weight)
-        J, n_rows = posed.operator, len(posed.place)
-        self._warn_of_parts(J)
+        posed = pose(X, sample_weight, self)
+        J, rows, n_rows = posed.operator, posed.sample.rows, len(posed.sample.place)
+        warn_of_parts(J, stacklevel=4)
         if start is not None:
-            start = check_factor("start", start, n_rows)[self._support]
-        self._diagonal = resolve_diagonal(self.diagonal, self._support, n_rows, posed.kernel, J)
-        d = self._diagonal.on_sample(posed.X[self._support], J)
-        row_scale = J.w * np.sqrt(d)
-        J.set_row_scale(row_scale)
+            start = check_factor("start", start, n_rows)[rows]
+        diagonal = resolve_diagonal(self.diagonal, rows, n_rows, posed.kernel, J)
+        d = diagonal.on_sample(posed.point_rows, J)
+        J.set_row_scale(J.w * np.sqrt(d))
+
         interrupted = False
         if start is None:
-            start, interrupted = self._coarse_start(posed, row_scale)
+            start, interrupted = self._coarse_start(posed, d)
         solution = self._solve(J, self.solver, start, interrupted)
-        self._warn_of_hubs(J, d, solution.dual)
-        Xi, self.eigenvalues_ = eigenvectors(solution.factor, d, J.w)
-        self._set_components(Xi.shape[1])
-        constant = float(np.median(J.contrast())) < _SMALL_CONTRAST
-        if constant and self.status_ == "optimal":
-            self.status_ = "degenerate"
-        self._extension = self._extend(posed, Xi)
-        self.embedding_ = self._finish(posed.all_rows(Xi, self._embed_rows))
+        warn_of_hubs(J, d, solution.dual, rows, stacklevel=4)
+        status = "degenerate" if solution.status == "optimal" and is_constant(J) else solution.status
         if self.verbose:
-            print(f"{self.status_}: {solution.message}")
-        if self.status_ != "optimal":
-            warnings.warn(self._advice(solution, J, d, constant), ConvergenceWarning, stacklevel=3)
-        return self
+            print(f"{status}: {solution.message}")
+        if status != "optimal":
+            rule = find_kernel(self.kernel)
+            assert rule is not None
+            text = advice(solution, status, J, d, rows, rule.scale_parameter)
+            warnings.warn(text, ConvergenceWarning, stacklevel=3)
 
-    def _plan(self, size: tuple[int, int] | None, n_jobs: int) -> str:
-        if size is None:
-            return "dense"
-        neighbors = neighbor_rule(self.kernel) is not None
-        return choose_operator(
-            *size,
-            kernel="neighbors" if neighbors else self.kernel,
-            operator=self.operator,
-            n_threads=n_jobs,
-            verbose=bool(self.verbose),
-            rank=self.rank,
-            n_landmarks=self.n_landmarks,
-            n_neighbors=self.n_neighbors,
+        Xi, eigenvalues = eigenvectors(solution.factor, d, J.w)
+        width = self._width(Xi.shape[1])
+        training = SDPTraining(rows, posed.extension(Xi), diagonal)
+        Xi = posed.at_all_rows(Xi, lambda X: _embed(training, X, self.normalize, 0, self.n_jobs))
+        return self._keep(
+            **posed.given.columns,
+            **outcome(solution, status),
+            bandwidth_=posed.kernel.bandwidth,
+            embedding_=finish(Xi, width, self.normalize),
+            eigenvalues_=eigenvalues,
+            n_components_=width,
+            training_=training,
         )
 
-    def _build(self, operator: str, kernel: Kernel, X: Array, w: Array, n_jobs: int) -> KernelOperator:
-        if operator == "dense":
-            return super()._build(operator, kernel, X, w, n_jobs)
-        tiled = TiledOperator(kernel, X, w, n_jobs=n_jobs)
-        if operator == "tiled":
-            return tiled
-        degrees, error = tiled.m, float(tiled.degree_error.max())
-        del tiled  # the tiles are not needed any more
-        if operator == "sparse":
-            return TruncatedOperator(kernel, X, degrees, w, degree_error=error, n_jobs=n_jobs)
-        k, seed = self.n_landmarks, self._seed()
-        return NystroemOperator(kernel, X, k, w, degrees=degrees, degree_error=error, rng=seed, n_jobs=n_jobs)
-
-    def _coarse_start(self, posed: Posed, row_scale: Array) -> tuple[Array | None, bool]:
+    def _coarse_start(self, posed: Posed, d: Array) -> tuple[Array | None, bool]:
         """Where products are dear, the solution of a cheaper problem, if it is a good start; and if that was interrupted.
 
         The kernel cut off, where that leaves most of it and not many entries; else a sample of the points.
         """
-        J, X = posed.operator, posed.X[self._support]
+        J, kernel = posed.operator, posed.kernel
         if not isinstance(J, TiledOperator) or J.n <= _COARSE_ROWS:
             return None, False
-        solution = truncated_start(J, posed.kernel, X, row_scale, self.rank, self._seed())
+        assert isinstance(kernel, FittedFormula)
+        solution = truncated_start(J, kernel, J.w * np.sqrt(d), self.rank, draw_seed(self.random_state))
         if solution is None:
-            return self._sample_start(posed.kernel, X, J.w)
+            return self._sample_start(kernel, J.w)
         if self.verbose:
             print(f"start from the kernel cut off: {solution.status}, rank {solution.factor.shape[1]}")
         return solution.factor, solution.status == "interrupted"
 
-    def _sample_start(self, kernel: Kernel, X: Array, w: Array) -> tuple[Array, bool]:
+    def _sample_start(self, kernel: FittedFormula, w: Array) -> tuple[Array, bool]:
         """The solution for a sample of the points, extended to all of them."""
-        rows = np.sort(np.random.default_rng(self._seed()).choice(len(X), _COARSE_ROWS, replace=False))
+        X, rng = kernel.points, np.random.default_rng(draw_seed(self.random_state))
+        rows = np.sort(rng.choice(len(X), _COARSE_ROWS, replace=False))
         diagonal = self.diagonal if isinstance(self.diagonal, str) or callable(self.diagonal) else "kernel"
-        coarse = SDPEmbedding(kernel=kernel, diagonal=diagonal, operator="dense", tol=_COARSE_TOL)
+        coarse = SDPEmbedding(kernel=kernel.formula, diagonal=diagonal, operator="dense", tol=_COARSE_TOL)
         coarse.set_params(random_state=0, n_jobs=self.n_jobs)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # any start will do
@@ -261,72 +245,27 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         return self._finish(self._embed_rows(self._check_new(X)))
 
     def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
-        diagonal = _AnyLength(self._diagonal) if self.normalize == "unit" else self._diagonal
-        return self._extension.normalized(X, diagonal, first=first, n_jobs=count_threads(self.n_jobs))
+        return _embed(self.training_, X, self.normalize, first, self.n_jobs)
 
     def _extension_of(self, X: Any) -> Array:
         """With lengths, whatever ``normalize`` is: the learned kernel has them."""
         rows = self._check_new(X)
-        return self._extension.normalized(rows, self._diagonal, n_jobs=count_threads(self.n_jobs))
+        return _embed(self.training_, rows, None, 0, self.n_jobs)
 
     def _check_parameters(self) -> None:
         self._check_solver_parameters()
-        names = (*BUILT_IN, "neighbors", "precomputed")
-        named = isinstance(self.kernel, str) and self.kernel in names
-        if not (named or callable(self.kernel) or neighbor_rule(self.kernel)):
-            raise unknown_kernel(self.kernel, names)
+        if find_kernel(self.kernel) is None:
+            raise unknown_kernel(self.kernel, KERNEL_NAMES)
         check_choice("operator", self.operator, ("auto", *OPERATORS))
         check_integer("n_landmarks", self.n_landmarks, 1)
         check_choice("solver", self.solver, tuple(METHODS))
         check_integer("n_neighbors", self.n_neighbors, 1)
 
-    @staticmethod
-    def _warn_of_parts(J: KernelOperator) -> None:
-        parts = J.n_connected() if isinstance(J, SparseOperator) else 1
-        if parts > 1:
-            warnings.warn(
-                f"The graph of neighbours has {parts} connected components, so that the eigenvalue 1 of A repeats: they are "
-                f"placed apart, and where there are many their positions may not be unique. A larger `n_neighbors` connects "
-                f"them.",
-                stacklevel=4,
-            )
 
-    def _warn_of_hubs(self, J: KernelOperator, d: Array, y: Array) -> None:
-        """Where Abar has a negative diagonal, y may be negative, too; and the extension of a row is y times the row."""
-        reversed_ = (y <= 0) & (d > 0) & (J.contrast() < 0)
-        if reversed_.any():
-            rows = self._support[reversed_][:5].tolist()
-            warnings.warn(
-                f"So many points see those in rows {rows} that `transform` does not return their embedding, but the "
-                f"opposite direction. With diagonal='kernel' they are placed at the origin instead.",
-                stacklevel=4,
-            )
-
-    def _advice(self, solution: Solution, J: KernelOperator, d: Array, constant: bool) -> str:
-        ended = f"SDPEmbedding ended with status {self.status_!r}: "
-        knob = "`bandwidth`" if neighbor_rule(self.kernel) is None else "`n_neighbors`"
-        if constant:
-            return (
-                f"{ended}the kernel is so close to constant that rounding shows: decrease {knob}, or check that the points "
-                f"differ."
-            )
-        remedy = ""
-        if not d.all():
-            rows = name_rows(self._support[d == 0])
-            remedy = f" The diagonal vanishes to rounding at {rows}, which outweigh all others."
-            if (J.contrast() < 0).any():  # not with a psd kernel
-                remedy = f" So many points see those in {rows} that d(x) is not positive there: they are at the origin."
-        elif (J.m <= (1 + _IDENTITY_KERNEL) * J.w * J.kernel_diagonal()).all():
-            remedy = f" No point has a neighbour within the bandwidth (K is the identity to rounding): increase {knob}."
-        elif self.status_ == "degenerate":
-            remedy = f" Other embeddings are as good; {self._against_others(knob)}."
-        return f"{ended}{solution.message}.{remedy}"
-
-    def _against_others(self, knob: str) -> str:
-        null = self.certificate_.null_space
-        if null is not None and null.strict and not null.unique:
-            return f"a larger {knob} helps where groups of points hardly see each other, but not against symmetric points"
-        return f"a larger {knob} usually makes the optimum unique"
+def _embed(training: SDPTraining, X: Array, normalize: str | None, first: int, n_jobs: int | None) -> Array:
+    """All components at rows X, the first of which is row ``first`` of the input."""
+    diagonal = _AnyLength(training.diagonal) if normalize == "unit" else training.diagonal
+    return training.extension.normalized(X, diagonal, first=first, n_jobs=count_threads(n_jobs))
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,11 @@
-"""Where a product goes through all pairs, most of the way is made on a surrogate whose products cost next to nothing."""
+"""A start for costs whose products go through all pairs: the solution of a cheaper problem."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from .._utils.arrays import Array
-from ..kernels.base import Kernel
-from ..kernels.stationary import Gaussian
+from ..kernels.base import FittedFormula
 from ..memory.available import available_memory
 from ..operators import TiledOperator, TruncatedOperator
 from ..operators.truncated import TooManyEntries, cutoff_for
@@ -28,22 +27,23 @@ _MOST_PRODUCTS = 1000
 
 
 def truncated_start(
-    J: TiledOperator, kernel: Kernel, X: Array, row_scale: Array, rank: int | str, seed: int
+    J: TiledOperator, kernel: FittedFormula, row_scale: Array, rank: int | str, seed: int
 ) -> Solution | None:
     """The solution for the Gaussian kernel cut off where it is small.
 
-    Degrees are those of J: neither they nor the diagonal change. None where most of the kernel would be dropped, where it is
-    not worth while, or where there is not the memory for it; and for other kernels, whose tails are too heavy.
+    Degrees are those of J: neither they nor the diagonal change. None where most of the kernel would be dropped, where there
+    are few rows or too little memory, and for kernels that cannot be cut off.
     """
     entries = start_entries(J.n)
     memory = available_memory().bytes
-    if not isinstance(kernel, Gaussian) or not entries or (memory is not None and memory < _SAMPLING * _BYTES * entries):
+    formula, X = kernel.formula, kernel.points
+    if "sparse" not in formula.operators or not entries or (memory is not None and memory < _SAMPLING * _BYTES * entries):
         return None
-    cutoff, dropped = cutoff_for(kernel, X, J.w, entries)
+    cutoff, dropped = cutoff_for(formula, X, J.w, entries)
     if dropped > _MOST_DROPPED or not cutoff < 1:
         return None
     try:
-        surrogate = TruncatedOperator(kernel, X, J.m, J.w, cutoff, n_jobs=J.n_jobs, most_entries=_SAMPLING * entries)
+        surrogate = TruncatedOperator(formula, X, J.m, J.w, cutoff, n_jobs=J.n_jobs, most_entries=_SAMPLING * entries)
     except TooManyEntries:
         return None
     surrogate.set_row_scale(row_scale)

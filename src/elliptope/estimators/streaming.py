@@ -17,9 +17,9 @@ from scipy import sparse
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._utils.arrays import Array
+from .._utils.blocks import blocks, rows_per_block
 from .._utils.checks import check_integer
 from .._utils.files import atomic_write
-from .extension import BLOCK_ENTRIES, row_blocks, rows_per_block
 
 __all__ = ["score_to", "transform_to"]
 
@@ -35,11 +35,11 @@ class Streaming:
 
     n_components_: int
     n_features_in_: int
-    _extension: Any
+    training_: Any
 
     @property
-    def _accept_sparse(self) -> str | bool:
-        """The format of sparse matrices that stand for something; rows of features are dense, as the tags say."""
+    def _accepts_sparse(self) -> bool:
+        """Whether X may be a sparse graph; rows of features are dense, as the tags say."""
         return False
 
     @abstractmethod
@@ -49,10 +49,6 @@ class Streaming:
     @abstractmethod
     def _score_rows(self, X: Array, *, first: int = 0) -> Array:
         """log m_e(x) for validated rows, likewise."""
-
-    def _rows_together(self) -> int:
-        """Rows that the extension looks at together."""
-        return rows_per_block(len(self._extension.w), self.n_features_in_)
 
     @abstractmethod
     def _finish(self, Xi: Array) -> Array:
@@ -90,10 +86,10 @@ class Streaming:
     def _check_new(self, X: Any) -> Array:
         """Rows given after ``fit``: all are checked now, and those of a large X converted when they are looked at."""
         check_is_fitted(self)
-        if self._accept_sparse and sparse.issparse(X):
+        if self._accepts_sparse and sparse.issparse(X):
             return _check_graph(self, X)
         rows = _rows_of(self, X).as_array()
-        for part in row_blocks(len(rows), rows_per_block(rows.shape[1])):
+        for part in blocks(0, len(rows), rows_per_block(rows.shape[1])):
             _check_finite(self, rows[part], part.start)
         return rows
 
@@ -102,9 +98,9 @@ class Streaming:
         check_is_fitted(self)
         if block_rows is not None:
             check_integer("block_rows", block_rows, 1, "None or ")
-        if self._accept_sparse and sparse.issparse(X):
+        if self._accepts_sparse and sparse.issparse(X):
             graph, step = _check_graph(self, X), block_rows or self._default_rows()
-            return ((part.start, graph[part]) for part in row_blocks(graph.shape[0], step))
+            return ((part.start, graph[part]) for part in blocks(0, graph.shape[0], step))
         if hasattr(X, "shape"):
             return _blocks_of_array(self, _rows_of(self, X), block_rows or self._default_rows())
         if not isinstance(X, Iterable):
@@ -113,7 +109,7 @@ class Streaming:
 
     def _default_rows(self) -> int:
         """A multiple of the rows that the extension looks at together, so that it cuts blocks where it cuts the whole."""
-        together = self._rows_together()
+        together = self.training_.extension.rows_together(self.n_features_in_)
         most = rows_per_block(self.n_features_in_)
         return together * max(1, min(-(-_LEAST_ROWS // together), most // together))
 
@@ -142,7 +138,7 @@ class _Rows:
     def as_array(self) -> Array:
         """An array, where that takes no copy or a small one; or else this, which has what extensions use of an array."""
         as_it_is = isinstance(self._X, np.ndarray) and self._X.dtype == np.float64
-        return self[0 : len(self)] if as_it_is or self.shape[0] * self.shape[1] <= BLOCK_ENTRIES else cast(Array, self)
+        return self[0 : len(self)] if as_it_is or len(self) <= rows_per_block(self.shape[1]) else cast(Array, self)
 
 
 def _rows_of(estimator: Any, X: Any) -> _Rows:
@@ -184,7 +180,7 @@ def _check_finite(estimator: Any, X: Array, first: int) -> None:
 
 
 def _blocks_of_array(estimator: Any, rows: _Rows, block_rows: int) -> Iterator[tuple[int, Array]]:
-    for part in row_blocks(len(rows), block_rows):
+    for part in blocks(0, len(rows), block_rows):
         block = rows[part]
         _check_finite(estimator, block, part.start)
         yield part.start, block

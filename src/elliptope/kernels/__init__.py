@@ -1,8 +1,8 @@
 """Kernels: functions of two points, and rules that choose their bandwidth. They know nothing of programs or estimators."""
 
 from .bandwidth import resolve_bandwidth
-from .base import Kernel
-from .choice import BUILT_IN, make_kernel, unknown_kernel
+from .base import FittedFormula, FittedKernel, Kernel, KernelRule, kernel_matrix
+from .choice import BUILT_IN, find_kernel, make_kernel, unknown_kernel
 from .given import CallableKernel, Precomputed
 from .neighbors import Neighbors
 from .stationary import LARGEST_NU, Gaussian, Laplacian, Matern
@@ -11,12 +11,17 @@ __all__ = [
     "BUILT_IN",
     "LARGEST_NU",
     "CallableKernel",
+    "FittedFormula",
+    "FittedKernel",
     "Gaussian",
     "Kernel",
+    "KernelRule",
     "Laplacian",
     "Matern",
     "Neighbors",
     "Precomputed",
+    "find_kernel",
+    "kernel_matrix",
     "make_kernel",
     "resolve_bandwidth",
     "unknown_kernel",

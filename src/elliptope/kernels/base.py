@@ -1,20 +1,97 @@
-r"""The contract of kernels: functions of two points, given block by block.
+r"""The contract of kernels, in two steps.
 
-A kernel answers four questions: a block :math:`k(x_i, y_j)`, the same block in the log domain (so that points far from
-everything keep a direction), the diagonal :math:`k(x, x)`, and how smooth the functions of its RKHS are.
+A *kernel* is what users choose: a formula for two points, a rule for neighbours, or a matrix that they bring. Its ``fit``
+takes the data and returns a *fitted kernel*, which knows its n training points and answers what a program needs of them:
+the matrix K, rows of new points against them in the log domain (so that points far from everything keep a direction), and
+the diagonal k(x, x). Operators and extensions use fitted kernels alone, dense and sparse alike.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .._utils.arrays import Array
+from .._utils.blocks import TILE, blocks, rows_per_block
+from .._utils.threads import in_order
+from .checks import check_kernel_matrix
+from .rows import DenseRows, LogRows
+
+# Training points that new rows are compared with at a time, and kernel values of such a tile: it stays in a core's cache.
+_TILE_COLUMNS = 1024
+CACHED_ENTRIES = 2**18
+# Rows on which a user's kernel is tried out before the whole matrix is built.
+_SAMPLED_ROWS = 256
 
 
-class Kernel(ABC):
-    """A symmetric kernel k(x, y)."""
+class FittedKernel(ABC):
+    """A kernel with the n points that it was fitted to."""
+
+    points: Array | None  # (n, p); None where they are known by distances or kernel values alone
+    bandwidth: float | None = None
+    is_sparse = False  # whether its matrix is
+    threaded = False  # whether `rows` uses threads of its own
+    matrix_is_given = False  # whether it has to be given again, because there are no points to compute it from
+
+    @property
+    @abstractmethod
+    def n_points(self) -> int: ...
+
+    @abstractmethod
+    def matrix(self, n_jobs: int = 1) -> Array | sparse.csr_array:
+        """K on the points, (n, n), symmetric."""
+
+    @abstractmethod
+    def rows(self, X: Any) -> Iterator[LogRows]:
+        """log k(x_i, y_j) for rows of X, all of them, and the points y_j, some at a time."""
+
+    @abstractmethod
+    def rows_together(self, p: int) -> int:
+        """Rows of X, with p columns, that are best passed to :meth:`rows` at a time."""
+
+    def diagonal(self, X: Any) -> Array:
+        """k(x_i, x_i) for rows of X."""
+        return np.ones(X.shape[0])
+
+    def without_matrix(self) -> FittedKernel:
+        """The same kernel, as models keep it: without an n × n matrix that was only needed once."""
+        return self
+
+    def refit(self, K: Array | None, n_jobs: int) -> FittedKernel:
+        """The kernel fitted again to what this one holds; and to its matrix K, checked, where that has to be given."""
+        return self
+
+    @property
+    def fitted_values(self) -> dict[str, Array]:
+        """What ``fit`` computed from the points, by the name of each: the same after :meth:`refit`."""
+        return {}
+
+
+class KernelRule(ABC):
+    """What the parameter ``kernel`` of an estimator stands for, before it has seen data."""
+
+    operators: tuple[str, ...]  # those that can hold its matrix
+    parameters: tuple[str, ...] = ()  # parameters of the estimator that `fit` takes, by name
+    scale_parameter = "bandwidth"  # the one that says how far a point sees
+    psd = True  # whether its matrices are positive semi-definite
+    pairwise = False  # whether X is the matrix itself
+    accepts_sparse = False  # whether X may be a sparse matrix
+    merges_equal_rows = False  # whether rows of X that are equal are one point
+
+    @abstractmethod
+    def fit(self, X: Any, rows: Array | None = None, *args: Any, **parameters: Any) -> FittedKernel:
+        """The kernel on the rows of X, or on those of them that have the indices ``rows``."""
+
+
+class Kernel(KernelRule):
+    """A symmetric function k(x, y) of two points, given block by block."""
+
+    operators: tuple[str, ...] = ("dense", "tiled", "nystroem")
 
     @abstractmethod
     def log_block(self, X: Array, Y: Array) -> Array:
@@ -38,3 +115,61 @@ class Kernel(ABC):
 
     def __call__(self, X: Array, Y: Array | None = None) -> Array:
         return self.block(X, X if Y is None else Y)
+
+    def fit(self, X: Array, rows: Array | None = None) -> FittedFormula:
+        """With its points, on some of which it is checked to be symmetric, non-negative and positive semi-definite."""
+        points = X if rows is None else X[rows]
+        sample = points[:: max(1, len(points) // _SAMPLED_ROWS)]
+        check_kernel_matrix(self.block(sample, sample), "`kernel` must be {}")
+        return FittedFormula(self, points)
+
+
+def kernel_matrix(kernel: Kernel, X: Array, n_jobs: int = 1) -> Array:
+    """K_ij = k(x_i, x_j), shape (n, n); tiles of one half are computed by ``n_jobs`` threads and mirrored."""
+    n = len(X)
+    K = np.empty((n, n))
+
+    def fill(tile: tuple[slice, slice]) -> None:
+        rows, columns = tile
+        T = kernel.block(X[rows], X[columns])
+        if rows == columns:  # mirrored, so that K is symmetric to the last bit
+            T = np.tril(T, -1)
+            T += T.T
+            np.fill_diagonal(T, kernel.diagonal(X[rows]))
+        else:
+            K[columns, rows] = T.T
+        K[rows, columns] = T
+
+    lower = ((rows, columns) for rows in blocks(0, n, TILE) for columns in blocks(0, rows.stop, TILE))
+    for _ in in_order(fill, lower, n_jobs):  # consuming the iterator raises what a tile raised
+        pass
+    return K
+
+
+@dataclass(frozen=True, eq=False)
+class FittedFormula(FittedKernel):
+    """A function of two points, and the training points (n, p)."""
+
+    formula: Kernel
+    points: Array
+
+    @property
+    def n_points(self) -> int:
+        return len(self.points)
+
+    @property
+    def bandwidth(self) -> float | None:  # type: ignore[override]
+        return getattr(self.formula, "bandwidth", None)
+
+    def matrix(self, n_jobs: int = 1) -> Array:
+        return kernel_matrix(self.formula, self.points, n_jobs)
+
+    def rows(self, X: Array) -> Iterator[LogRows]:
+        for part in blocks(0, self.n_points, _TILE_COLUMNS):
+            yield DenseRows(self.formula.log_block(X, self.points[part]), part)
+
+    def rows_together(self, p: int) -> int:
+        return rows_per_block(min(_TILE_COLUMNS, self.n_points), p, most=CACHED_ENTRIES)
+
+    def diagonal(self, X: Array) -> Array:
+        return self.formula.diagonal(X)

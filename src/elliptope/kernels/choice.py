@@ -3,27 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from .base import Kernel
+from .._utils.arrays import Array
+from .bandwidth import resolve_bandwidth
+from .base import FittedFormula, Kernel, KernelRule
 from .given import CallableKernel, Precomputed
+from .neighbors import Neighbors
 from .stationary import Gaussian, Laplacian, Matern
 
-BUILT_IN: dict[str, Callable[[float], Kernel]] = {"gaussian": Gaussian, "laplacian": Laplacian, "matern": Matern}
+BUILT_IN: dict[str, type[Gaussian | Laplacian | Matern]] = {
+    "gaussian": Gaussian,
+    "laplacian": Laplacian,
+    "matern": Matern,
+}
+
+
+@dataclass(frozen=True)
+class NamedKernel(KernelRule):
+    """A formula whose bandwidth is chosen when the points are known."""
+
+    formula: type[Gaussian | Laplacian | Matern]
+    operators: tuple[str, ...]
+    parameters = ("bandwidth",)
+
+    def fit(self, X: Array, rows: Array | None = None, *, bandwidth: float | str = "auto") -> FittedFormula:
+        points = X if rows is None else X[rows]
+        return FittedFormula(self.formula(resolve_bandwidth(bandwidth, points)), points)
+
+
+_NAMED: dict[str, KernelRule] = {
+    **{name: NamedKernel(formula, formula.operators) for name, formula in BUILT_IN.items()},
+    "neighbors": Neighbors(),
+    "precomputed": Precomputed(),
+}
+KERNEL_NAMES = tuple(_NAMED)
+# Those whose matrices are positive semi-definite.
+PSD_NAMES = tuple(name for name, rule in _NAMED.items() if rule.psd)
+
+
+def find_kernel(kernel: object) -> KernelRule | None:
+    """What a parameter ``kernel`` stands for: a name, a kernel, or a callable ``k(X, Y)``; None for anything else."""
+    if isinstance(kernel, str):
+        return _NAMED.get(kernel)
+    if isinstance(kernel, KernelRule):
+        return kernel
+    return CallableKernel(kernel) if callable(kernel) else None
 
 
 def make_kernel(kernel: str | Callable, bandwidth: float | None) -> Kernel:
-    """The one door: a name with its bandwidth, a :class:`Kernel`, or a callable ``k(X, Y)``."""
+    """A function of two points: from a name and a bandwidth, a :class:`Kernel`, or a callable ``k(X, Y)``."""
     if isinstance(kernel, Kernel):
         return kernel
     if callable(kernel):
         return CallableKernel(kernel)
-    if kernel == "precomputed":
-        return Precomputed()
     if isinstance(kernel, str) and kernel in BUILT_IN:
         if bandwidth is None:
             raise ValueError(f"`bandwidth` is required for kernel={kernel!r}, got None.")
         return BUILT_IN[kernel](bandwidth)
-    raise unknown_kernel(kernel, (*BUILT_IN, "precomputed"))
+    raise unknown_kernel(kernel, tuple(BUILT_IN))
 
 
 def unknown_kernel(kernel: object, names: tuple[str, ...]) -> ValueError:

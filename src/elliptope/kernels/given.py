@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from .._utils.arrays import Array
-from .base import Kernel
+from .._utils.blocks import blocks, rows_per_block
+from .base import CACHED_ENTRIES, FittedKernel, Kernel, KernelRule
+from .checks import KERNEL_ROUNDING, check_kernel_matrix
+from .rows import DenseRows, LogRows
 
-# Entries of a block of points when a kernel's diagonal has to be read off blocks.
+# Points of a block when a kernel's diagonal has to be read off blocks.
 _DIAGONAL_BLOCK = 64
 
 
@@ -34,30 +37,55 @@ class CallableKernel(Kernel):
         return _log_nonnegative(self.block(X, Y))
 
     def diagonal(self, X: Array) -> Array:
-        blocks = [X[i : i + _DIAGONAL_BLOCK] for i in range(0, len(X), _DIAGONAL_BLOCK)]
-        return np.concatenate([self.block(b, b).diagonal() for b in blocks])
+        return np.concatenate([self.block(X[b], X[b]).diagonal() for b in blocks(0, len(X), _DIAGONAL_BLOCK)])
 
     def sobolev_order(self, p: int) -> float:
         return math.nan
 
 
 @dataclass(frozen=True)
-class Precomputed(Kernel):
-    """Rows of ``X`` are already kernel values against the training points; ``Y`` is not looked at.
+class Precomputed(KernelRule):
+    """The kernel whose matrix is given in place of rows: by users, checked."""
+
+    operators = ("dense",)
+    pairwise = True
+
+    def fit(self, X: Array, rows: Array | None = None) -> PrecomputedKernel:
+        """X is the kernel matrix (N, N); its rows, and columns, ``rows`` are those of the points."""
+        columns = np.arange(len(X)) if rows is None else rows
+        K = check_kernel_matrix(X)[np.ix_(columns, columns)]
+        same = np.ptp(K.diagonal()) <= KERNEL_ROUNDING * K.diagonal().max()
+        return PrecomputedKernel(columns, float(K.diagonal().mean()) if same else None, K)
+
+
+@dataclass(frozen=True, eq=False)
+class PrecomputedKernel(FittedKernel):
+    """New rows are kernel values against all rows of ``fit``, of which the points have the indices ``columns``.
 
     ``self_similarity`` is k(x, x), when all training points share it; without it the diagonal of a new point is unknown.
-    ``columns`` are those of the points of positive weight, all by default.
     """
 
+    columns: Array
     self_similarity: float | None = None
-    columns: Array | None = None
+    K: Array | None = field(default=None, repr=False)
+    points = None
+    matrix_is_given = True
 
-    def block(self, X: Array, Y: Array) -> Array:
-        columns = slice(None) if self.columns is None else self.columns
-        return _check_block(X[:, columns].astype(np.float64))
+    @property
+    def n_points(self) -> int:
+        return len(self.columns)
 
-    def log_block(self, X: Array, Y: Array) -> Array:
-        return _log_nonnegative(self.block(X, Y))
+    def matrix(self, n_jobs: int = 1) -> Array:
+        if self.K is None:
+            raise ValueError("`K` must be the kernel matrix given to `fit`, got None: a precomputed kernel is not kept.")
+        return self.K
+
+    def rows(self, X: Array) -> Iterator[LogRows]:
+        values = _check_block(X[:, self.columns].astype(np.float64))
+        yield DenseRows(_log_nonnegative(values), slice(0, self.n_points))
+
+    def rows_together(self, p: int) -> int:
+        return rows_per_block(self.n_points, p, most=CACHED_ENTRIES)
 
     def diagonal(self, X: Array) -> Array:
         if self.self_similarity is None:
@@ -68,8 +96,11 @@ class Precomputed(Kernel):
             )
         return np.full(len(X), self.self_similarity)
 
-    def sobolev_order(self, p: int) -> float:
-        return math.nan
+    def without_matrix(self) -> PrecomputedKernel:
+        return replace(self, K=None)
+
+    def refit(self, K: Array | None, n_jobs: int) -> PrecomputedKernel:
+        return replace(self, K=None if K is None else K[np.ix_(self.columns, self.columns)])
 
 
 def _check_block(K: Array) -> Array:

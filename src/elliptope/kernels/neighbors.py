@@ -1,4 +1,4 @@
-r"""The neighbour kernel: every point brings its own scale, and sees only its surroundings.
+r"""The neighbour kernel: every point has its own scale, and sees only the points near it.
 
 With s(x) the distance from x to the k-th nearest distinct training point (a training point counts itself),
 
@@ -12,7 +12,8 @@ sample. Sparse and symmetric, but not positive semi-definite, which nothing in t
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,8 +21,11 @@ import numpy as np
 from scipy import sparse
 
 from .._utils.arrays import Array
-from .._utils.checks import check_choice
-from .base import Kernel
+from .._utils.blocks import rows_per_block
+from .._utils.checks import check_choice, check_integer
+from .._utils.threads import count_threads
+from .base import FittedKernel, KernelRule
+from .rows import LogRows, SparseRows
 from .search import Search, find_rows, kth_distances, make_search, seen_by
 
 SEARCHES = ("exact", "approximate")
@@ -29,38 +33,29 @@ SEARCHES = ("exact", "approximate")
 _LARGEST = 1e150
 # Relative difference of a distance and the distance back that is put down to rounding, be it to single precision.
 _ASYMMETRY = 1e-5
+# Entries that one new row takes: its neighbours, the points that see it, and the search for both.
+_ROW_ENTRIES = 64
 
 
-class SparseKernel(Kernel):
-    """A kernel whose rows, against the training points it was made for, are mostly zero."""
+class SparseKernel(FittedKernel):
+    """A kernel whose rows are mostly zero, and one on the diagonal."""
+
+    is_sparse = True
+    threaded = True  # the search is
 
     @abstractmethod
     def log_rows(self, X: Any) -> sparse.csr_array:
         """log k(x_i, y_j), (len(X), n), as stored entries; what is not stored is a zero of the kernel."""
 
-    @abstractmethod
-    def matrix(self) -> sparse.csr_array:
-        """K on the training points, (n, n), symmetric."""
+    def rows(self, X: Any) -> Iterator[LogRows]:
+        yield SparseRows(self.log_rows(X))
 
-    @property
-    @abstractmethod
-    def n_points(self) -> int: ...
-
-    def log_block(self, X: Any, Y: Array) -> Array:
-        rows = self.log_rows(X).tocoo()
-        block = np.full(rows.shape, -np.inf)
-        block[rows.row, rows.col] = rows.data
-        return block
-
-    def diagonal(self, X: Any) -> Array:
-        return np.ones(X.shape[0])
-
-    def sobolev_order(self, p: int) -> float:
-        return np.nan
+    def rows_together(self, p: int) -> int:
+        return rows_per_block(min(_ROW_ENTRIES, self.n_points), p)
 
 
 @dataclass(frozen=True)
-class Neighbors:
+class Neighbors(KernelRule):
     """How neighbours are found, for ``SDPEmbedding(kernel=...)``: ``kernel="neighbors"`` is ``Neighbors(search="exact")``.
 
     ``"approximate"`` is the search of pynndescent (extra ``neighbors``), for many rows in many dimensions. The kernel is
@@ -69,41 +64,51 @@ class Neighbors:
 
     search: str = "exact"
 
+    operators = ("sparse",)
+    parameters = ("n_neighbors", "n_jobs")
+    scale_parameter = "n_neighbors"
+    psd = False
+    accepts_sparse = True
+    merges_equal_rows = True
+
     def __post_init__(self) -> None:
         check_choice("search", self.search, SEARCHES)
 
-    def fit(self, X: Array, n_neighbors: int, n_jobs: int = 1) -> tuple[NeighborKernel, sparse.csr_array]:
-        """The kernel on distinct training points X (n, p), and its matrix there."""
+    def fit(
+        self, X: Any, rows: Array | None = None, *, n_neighbors: int, n_jobs: int | None = None
+    ) -> NeighborKernel | GraphKernel:
+        """The kernel on distinct training points X (n, p), or on those whose distances are a sparse graph X (n, n)."""
+        check_integer("n_neighbors", n_neighbors, 2)
+        rows = np.arange(X.shape[0]) if rows is None else rows
+        if sparse.issparse(X):
+            return _fit_graph(X, n_neighbors, rows)
+        return self._fit_points(X[rows], n_neighbors, count_threads(n_jobs))
+
+    def _fit_points(self, X: Array, n_neighbors: int, n_jobs: int) -> NeighborKernel:
         _check_count(n_neighbors, len(X))
         _check_range(X)
         i, j, d = _with_itself(*make_search(X, n_neighbors, self.search, n_jobs).nearest(X), len(X))
         scales = kth_distances(i, d, len(X), n_neighbors)
         _check_scales(scales, np.arange(len(X)), "Scale it up")
         graph = _distance_graph(i, j, d, scales)
-        kernel = NeighborKernel(X, scales, n_neighbors, graph if self.search == "approximate" else None, n_jobs)
-        return kernel, _kernel_of(graph, scales)
-
-
-def neighbor_rule(kernel: Any) -> Neighbors | None:
-    """The rule that a ``kernel`` parameter stands for; None for all other kernels."""
-    if isinstance(kernel, str) and kernel == "neighbors":
-        return Neighbors()
-    return kernel if isinstance(kernel, Neighbors) else None
+        kept = graph if self.search == "approximate" else None
+        return NeighborKernel(X, scales, n_neighbors, kept, n_jobs, _kernel_of(graph, scales))
 
 
 @dataclass(frozen=True, eq=False)
 class NeighborKernel(SparseKernel):
-    """The kernel of this module on training points ``X`` (n, p) with scales s (n,).
+    """The kernel of this module on training points (n, p) with scales s (n,).
 
     ``graph`` holds the distances of the pairs within reach, where an approximate search found them: the rows of training
     points are then read off it.
     """
 
-    X: Array
+    points: Array
     scales: Array
     n_neighbors: int
     graph: sparse.csr_array | None = None
     n_jobs: int = 1
+    K: sparse.csr_array | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         _check_count(self.n_neighbors, self.n_points)
@@ -114,15 +119,14 @@ class NeighborKernel(SparseKernel):
 
     @cached_property
     def _search(self) -> Search:
-        return make_search(self.X, self.n_neighbors, "exact" if self.graph is None else "approximate", self.n_jobs)
+        return make_search(self.points, self.n_neighbors, "exact" if self.graph is None else "approximate", self.n_jobs)
 
-    def matrix(self) -> sparse.csr_array:
-        if self.graph is None:
-            i, j, d = self._search.nearest(self.X)
-            graph = _distance_graph(i, j, d, self.scales)
-        else:
-            graph = self.graph
-        return _kernel_of(graph, self.scales)
+    def matrix(self, n_jobs: int = 1) -> sparse.csr_array:
+        if self.K is not None:
+            return self.K
+        if self.graph is not None:
+            return _kernel_of(self.graph, self.scales)
+        return _kernel_of(_distance_graph(*self._search.nearest(self.points), self.scales), self.scales)
 
     def log_rows(self, X: Array) -> sparse.csr_array:
         if sparse.issparse(X):
@@ -131,20 +135,26 @@ class NeighborKernel(SparseKernel):
         i, j, d = self._search.nearest(X)
         scales = kth_distances(i, d, len(X), self.n_neighbors)
         within = d <= scales[i]
-        back, forth, e = seen_by(X, self.X, self.scales)
+        back, forth, e = seen_by(X, self.points, self.scales)
         i, j, d = np.r_[i[within], back], np.r_[j[within], forth], np.r_[d[within], e]
         rows = _unique_entries(i, j, d, (len(X), self.n_points))
-        known = self._known(X)
-        if known is not None:
+        if self.graph is not None:  # it, and not the search, says what the rows of training points are
+            known = find_rows(self.points, X)
             new, old = np.flatnonzero(known >= 0), known[known >= 0]
-            assert self.graph is not None
             scales[new] = self.scales[old]
             rows = _replace_rows(rows, new, self.graph[old])
         return _logarithms(rows, scales, self.scales)
 
-    def _known(self, X: Array) -> Array | None:
-        """Which training point each row is, or -1; None where the rule itself gives the rows of training points."""
-        return None if self.graph is None else find_rows(self.X, X)
+    def without_matrix(self) -> NeighborKernel:
+        return replace(self, K=None)
+
+    def refit(self, K: Array | None, n_jobs: int) -> NeighborKernel:
+        # The graph that an approximate search has found defines the kernel.
+        return self if self.graph is not None else Neighbors()._fit_points(self.points, self.n_neighbors, n_jobs)
+
+    @property
+    def fitted_values(self) -> dict[str, Array]:
+        return {"scales s": self.scales}
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +170,7 @@ class GraphKernel(SparseKernel):
     scales: Array
     n_neighbors: int
     columns: Array
+    points = None
 
     def __post_init__(self) -> None:
         _check_count(self.n_neighbors, self.n_points)
@@ -168,8 +179,11 @@ class GraphKernel(SparseKernel):
     def n_points(self) -> int:
         return len(self.scales)
 
-    def matrix(self) -> sparse.csr_array:
+    def matrix(self, n_jobs: int = 1) -> sparse.csr_array:
         return _kernel_of(self.graph, self.scales)
+
+    def rows_together(self, p: int) -> int:
+        return super().rows_together(min(p, _ROW_ENTRIES))  # rows are sparse themselves
 
     def log_rows(self, X: sparse.csr_array) -> sparse.csr_array:
         if not sparse.issparse(X):
@@ -188,7 +202,7 @@ class GraphKernel(SparseKernel):
         return _logarithms(rows, scales, self.scales)
 
 
-def graph_kernel(X: Any, n_neighbors: int, support: Array) -> GraphKernel:
+def _fit_graph(X: Any, n_neighbors: int, support: Array) -> GraphKernel:
     """The kernel of a graph of distances (N, N) between training points, of which those in ``support`` have weight."""
     if X.shape[0] != X.shape[1]:
         raise ValueError(f"`X` must be square when it is a sparse graph of distances, got shape {X.shape}.")

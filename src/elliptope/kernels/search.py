@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import KDTree, NearestNeighbors
-from sklearn.utils import gen_batches
 
 from .._utils.arrays import Array
+from .._utils.blocks import blocks, rows_per_block
 from .._utils.threads import openmp_threads, usable_cores
 
 # Candidates beyond the k-th, among which rounding may have changed the order.
@@ -25,8 +25,6 @@ _SPARE = 2
 _SLACK = 1 + 1e-9
 # Rounding of a squared distance, per column and relative to the squared norms, where the square was expanded; generous.
 _EXPANSION = 1e-13
-# Coordinates that are gathered at a time when distances are formed (64 MB).
-_GATHERED = 2**23
 # Rows whose neighbours within a radius are looked for at a time; how many of all are sampled to see what share of pairs is
 # within, and the share beyond which trees do not beat comparing all.
 _RADIUS_ROWS = 4096
@@ -36,8 +34,6 @@ _MANY = 1e-3
 _FEW = 64
 # Columns beyond which trees do not beat comparing all distances.
 _TREE_DIMENSION = 15
-# Distances held at a time in such comparisons (32 MB).
-_BLOCK_ENTRIES = 2**22
 # Coordinates, in units of the largest training one, up to which an approximate search goes: it squares single precision.
 _FARTHEST = 1e15
 
@@ -45,9 +41,7 @@ _FARTHEST = 1e15
 def pair_distances(X: Array, Y: Array, i: Array, j: Array) -> Array:
     """‖x_i - y_j‖ for pairs (i, j), from differences: the same bits whatever other pairs are asked for, and for (j, i)."""
     out = np.empty(len(i))
-    step = max(1, _GATHERED // X.shape[1])
-    for start in range(0, len(i), step):
-        part = slice(start, start + step)
+    for part in blocks(0, len(i), rows_per_block(X.shape[1])):
         difference = X[i[part]] - Y[j[part]]
         out[part] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
     return out
@@ -58,7 +52,7 @@ def pairs_within(X: Array, radius: float, n_jobs: int) -> Iterator[tuple[slice, 
     centred = X - np.median(X, axis=0)
     algorithm = _radius_algorithm(centred, radius)
     search = NearestNeighbors(radius=_SLACK * radius, algorithm=algorithm, n_jobs=n_jobs).fit(centred)
-    for part in gen_batches(len(X), _RADIUS_ROWS):
+    for part in blocks(0, len(X), _RADIUS_ROWS):
         with openmp_threads(n_jobs):
             i, j = _join(search.radius_neighbors(centred[part], return_distance=False))
         i += part.start
@@ -210,7 +204,7 @@ def _compare_all(X: Array, training: Array, scales: Array) -> tuple[Array, Array
     y2 = _squared_norms(Y)
     reach = (_SLACK * scales) ** 2
     found = []
-    for part in gen_batches(len(X), max(1, _BLOCK_ENTRIES // len(training))):
+    for part in blocks(0, len(X), rows_per_block(len(training))):
         Z = X[part] - centre
         z2 = _squared_norms(Z)
         D = z2[:, None] + y2 - 2 * (Z @ Y.T)
@@ -225,7 +219,7 @@ def _compare_all(X: Array, training: Array, scales: Array) -> tuple[Array, Array
 def _nearest_of_all(X: Array, training: Array, k: int) -> tuple[Array, Array]:
     """Pairs (row of X, training point): the k nearest and all that tie with the k-th, from differences."""
     found = []
-    for part in gen_batches(len(X), max(1, _BLOCK_ENTRIES // len(training))):
+    for part in blocks(0, len(X), rows_per_block(len(training))):
         D = cdist(X[part], training)
         kth = np.partition(D, k - 1, axis=1)[:, k - 1 : k]
         i, j = np.nonzero(_SLACK * kth >= D)

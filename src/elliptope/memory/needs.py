@@ -23,15 +23,15 @@ from typing import Any
 import numpy as np
 
 from .._utils.checks import check_choice, check_integer
+from ..sdp.tuning import TUNING
 
 _DOUBLE, _SINGLE, _INDEX = 8, 4, 8
 # Thin matrices of the solver: those of an iterate, a line search and a step.
 _THIN = 12
-# L-BFGS remembers 12 pairs of thin matrices, and where it crawls up to 256 pairs of columns in 2**25 numbers; a quarter more
-# while that grows.
-_PAIRS, _COLUMN_PAIRS, _PAIR_NUMBERS, _GROWTH = 12, 256, 2**25, 1.25
-# Vectors of a Lanczos basis.
-_LANCZOS = 200
+# Where convergence is slow, the memory of L-BFGS is copied while it grows: a quarter more, by measurement.
+_GROWTH = 1.25
+# Lanczos bases that are held together: one for each of the three metrics of the dual, and one for the test that follows.
+_BASES = 4
 # Columns of H when two doublings have followed the default rank: measured on data without structure.
 WIDTH = 20
 # Copies of the rows: converted, without repetitions for the bandwidth, and those that the extension keeps.
@@ -121,7 +121,7 @@ def estimate_memory(
     )
     copies = (0 if operator == "precomputed" else _ROW_COPIES) + (np.dtype(dtype) != np.float64)
     rows = copies * _DOUBLE * size.n * size.p
-    grown = int(_GROWTH * min(2 * _COLUMN_PAIRS * size.n, _PAIR_NUMBERS))
-    pairs = max(2 * _PAIRS * size.n * size.width, grown)
-    solver = _DOUBLE * (size.n * (_THIN * size.width + _LANCZOS) + pairs)
+    grown = int(_GROWTH * min(2 * TUNING.memory_columns * size.n, TUNING.memory_numbers))
+    pairs = max(2 * TUNING.memory * size.n * size.width, grown)
+    solver = _DOUBLE * (size.n * (_THIN * size.width + _BASES * TUNING.lanczos_steps) + pairs)
     return _STORAGE[operator](size) + rows + solver + _FIXED

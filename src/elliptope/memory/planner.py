@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from .._utils.checks import check_choice
-from ..kernels.stationary import Gaussian
+from ..kernels.base import Kernel, KernelRule
+from ..kernels.choice import find_kernel
 from .available import Memory, available_memory
 from .needs import WIDTH, estimate_memory
 
@@ -27,8 +28,10 @@ __all__ = [
 ]
 
 OPERATORS = ("dense", "tiled", "nystroem", "sparse")
+# Stands for kernels that are not known; estimators refuse them.
+_ANY_KERNEL = Kernel
 
-# Rows up to which no machine is too small, and nobody looks how large it is.
+# Rows up to which no machine is too small, and memory is not looked at.
 _SMALL_ROWS = 1000
 # Part of the memory that is free which a choice may take unasked.
 _COMFORT = 0.7
@@ -87,6 +90,7 @@ def plan(
     *,
     kernel: Any = "gaussian",
     operator: str = "auto",
+    only: str | None = None,
     estimator: str = "SDPEmbedding",
     n_threads: int = 1,
     memory: Memory | None = None,
@@ -105,9 +109,11 @@ def plan(
     n, p : int
         Rows of positive weight, and features.
     kernel, operator
-        As the estimator has them.
-    estimator : {"SDPEmbedding", "DiffusionMap", "RKHSEmbedding"}
-        Whose fit it is. Only the first has a choice; what to do instead is put in its terms.
+        As ``SDPEmbedding`` has them.
+    only : str, optional
+        The one operator, a name of :func:`estimate_memory`, of an estimator that has no choice.
+    estimator : str
+        The name of that estimator, for messages. What to do instead is put in terms of ``SDPEmbedding``.
     n_threads : int
         Threads that a tiled product would use.
     memory : Memory, optional
@@ -116,7 +122,8 @@ def plan(
         ``dtype``, ``rank``, ``n_landmarks`` and ``n_neighbors`` of :func:`estimate_memory`.
     """
     check_choice("operator", operator, ("auto", *OPERATORS))
-    fit = _Fit(n, p, kernel, estimator, n_threads, available_memory() if memory is None else memory, sizes)
+    memory = available_memory() if memory is None else memory
+    fit = _Fit(n, p, find_kernel(kernel) or _ANY_KERNEL, only, n_threads, memory, sizes)
     if operator not in ("auto", *fit.possible):
         allowed = ", ".join(map(repr, ("auto", *fit.possible)))
         raise ValueError(f"`operator` must be one of {allowed} for kernel={kernel!r}, got {operator!r}.")
@@ -134,28 +141,21 @@ class _Fit:
 
     n: int
     p: int
-    kernel: Any
-    estimator: str
+    kernel: KernelRule | type[KernelRule]
+    only: str | None
     n_threads: int
     memory: Memory
     sizes: dict[str, Any]
 
     @cached_property
     def possible(self) -> tuple[str, ...]:
-        """Operators that can hold the kernel. Only the decay of the Gaussian is known well enough to cut it off."""
-        if self.estimator == "RKHSEmbedding":
-            return ("regularized",)
-        if self.kernel == "neighbors":
-            return ("sparse",)
-        if self.kernel == "precomputed" or self.estimator == "DiffusionMap":
-            return ("dense",)
-        gaussian = self.kernel == "gaussian" or isinstance(self.kernel, Gaussian)
-        return OPERATORS if gaussian else ("dense", "tiled", "nystroem")
+        """Operators that can hold the kernel, or the only one of the estimator."""
+        return self.kernel.operators if self.only is None else (self.only,)
 
     @property
     def has_choice(self) -> bool:
         """Whether the estimator has the parameter ``operator``."""
-        return self.estimator == "SDPEmbedding"
+        return self.only is None
 
     @property
     def limit(self) -> float:
@@ -163,7 +163,7 @@ class _Fit:
 
     def need(self, operator: str, rows: int | None = None) -> int:
         """Bytes for all rows, or that many."""
-        if operator == "dense" and self.kernel == "precomputed":
+        if operator == "dense" and self.kernel.pairwise:
             operator = "precomputed"
         return estimate_memory(self.n if rows is None else rows, self.p, operator=operator, **self.sizes)
 
@@ -199,7 +199,7 @@ def _alternatives(fit: _Fit, chosen: str) -> list[str]:
         "nystroem": ("operator='nystroem'", ", for an approximate kernel with a bound on its error"),
     }
     found = []
-    if fit.kernel == "precomputed":
+    if fit.kernel.pairwise:
         found.append("rows and the name of a kernel instead of its matrix")
         remarks = {}
     for name, (words, remark) in remarks.items():

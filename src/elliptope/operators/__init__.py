@@ -1,7 +1,8 @@
 """Ways to apply the cost J to a thin matrix."""
 
+from ..kernels.base import kernel_matrix
 from .base import KernelOperator, Operator
-from .dense import DenseOperator, kernel_matrix
+from .dense import DenseOperator
 from .matrix import as_operator
 from .nystroem.operator import NystroemOperator
 from .regularized import RegularizedOperator

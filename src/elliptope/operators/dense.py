@@ -9,38 +9,15 @@ from contextlib import contextmanager
 import numpy as np
 
 from .._utils.arrays import Array, as_numpy, hollow, largest, namespace, smallest
+from .._utils.blocks import TILE, blocks
 from .._utils.rounding import UNIT
-from .._utils.threads import ONE_THREAD, has_fast_small_products, in_order
-from ..kernels.base import Kernel
+from .._utils.threads import ONE_THREAD, has_fast_small_products
 from .base import ROUNDINGS, KernelOperator, Operator, ScaledOperator, SingleOperator
-from .blocks import TILE, blocks
 
 # Rows from which on the time of a product is that of reading K, so that single precision is faster.
 _SINGLE_SIZE = 4000
 # Multiplications up to which OpenBLAS, on some processors, multiplies matrices without copying them first.
 _SMALL_PRODUCT = 10**6
-
-
-def kernel_matrix(kernel: Kernel, X: Array, n_jobs: int = 1) -> Array:
-    """K_ij = k(x_i, x_j), shape (n, n); tiles of one half are computed by ``n_jobs`` threads and mirrored."""
-    n = len(X)
-    K = np.empty((n, n))
-
-    def fill(tile: tuple[slice, slice]) -> None:
-        rows, columns = tile
-        T = kernel.block(X[rows], X[columns])
-        if rows == columns:  # mirrored, so that K is symmetric to the last bit
-            T = np.tril(T, -1)
-            T += T.T
-            np.fill_diagonal(T, kernel.diagonal(X[rows]))
-        else:
-            K[columns, rows] = T.T
-        K[rows, columns] = T
-
-    tiles = [(rows, columns) for rows in blocks(n, TILE) for columns in blocks(rows.stop, TILE)]
-    for _ in in_order(fill, tiles, n_jobs):  # consuming the iterator raises what a tile raised
-        pass
-    return K
 
 
 def thin_product(K: Array, V: Array) -> Array:
@@ -61,7 +38,7 @@ def product_in_panels(K: Array, V: Array) -> Array:
     n, r = V.shape
     count = -(-n * n * r // (_SMALL_PRODUCT // 2))  # half, to be safely below
     G = np.empty((r, n))
-    for rows in blocks(n, -(-n // count)):
+    for rows in blocks(0, n, -(-n // count)):
         np.matmul(V.T, K[rows].T, out=G[:, rows])
     return G.T
 
@@ -104,7 +81,7 @@ class DenseStorage(ScaledOperator):
     def core_square(self, v: Array) -> float:
         K, s, Q = self._scaled_parts(1 / np.sqrt(as_numpy(v)))
         squares = 0.0
-        for rows in blocks(self.n, TILE):
+        for rows in blocks(0, self.n, TILE):
             S = _strip(K, s, Q, rows)
             np.fill_diagonal(S, 0.0)
             on_diagonal = S[:, : len(S)]  # counted once, all else for both halves
@@ -118,12 +95,12 @@ class DenseStorage(ScaledOperator):
         """Lend the transpose of K, one half overwritten with what is asked for; the other half restores it afterwards."""
         K, s, Q = self._scaled_parts(c)
         try:
-            for rows in blocks(self.n, TILE):
+            for rows in blocks(0, self.n, TILE):
                 _write_upper(K, rows, _strip(K, s, Q, rows))
             np.fill_diagonal(K, -(c**2) * as_numpy(self.offset()))
             yield K.T
         finally:
-            for rows in blocks(self.n, TILE):
+            for rows in blocks(0, self.n, TILE):
                 _write_upper(K, rows, K[rows.start :, rows].T)
             np.fill_diagonal(K, 0.0)
 

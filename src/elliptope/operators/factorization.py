@@ -16,8 +16,8 @@ from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from .._utils.arrays import Array
+from .._utils.blocks import ROWS, blocks
 from .._utils.rounding import gamma
-from .blocks import ROWS, blocks
 
 # OpenBLAS's own parallel factorisation overruns its buffers where matrices are large: n = 16 000 on two threads ends in a
 # segmentation fault (0.3.30, SkylakeX). Larger matrices are factorised by panels.
@@ -64,7 +64,7 @@ def completed(factor: Array, info: int) -> bool:
 def _cholesky_by_panels(A: Array, panel: int) -> Array | None:
     """For each panel: factorise its diagonal block, solve for the rows below, and subtract their products from the rest."""
     n = len(A)
-    for columns in blocks(n, panel):
+    for columns in blocks(0, n, panel):
         below = columns.stop
         L, info = dpotrf(np.asfortranarray(A[columns, columns]), lower=1, clean=0, overwrite_a=1)
         if not completed(L, info):
@@ -72,7 +72,7 @@ def _cholesky_by_panels(A: Array, panel: int) -> Array | None:
         _write_lower(A[columns, columns], L)
         P = dtrsm(1.0, L, np.asfortranarray(A[below:, columns]), side=1, lower=1, trans_a=1, overwrite_b=1)
         A[below:, columns] = P
-        for block in blocks(n, panel, start=below):
+        for block in blocks(below, n, panel):
             size = block.stop - block.start
             left = P[block.start - below :]
             S = (left[:size] @ left.T).T  # (n - block.start, size), in memory as A is

@@ -10,10 +10,10 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
 from .._utils.arrays import Array, all_nonzero, hollow, is_foreign, is_sparse, largest, like, namespace, owned
+from .._utils.blocks import TILE, blocks
 from .._utils.checks import as_real, check_entries, check_real, check_vector
 from .._utils.rounding import UNIT, gamma
 from .base import ROUNDINGS, Operator
-from .blocks import TILE, blocks
 from .dense import DenseStorage
 from .metric import Metric
 from .sparse import SparseMatrix
@@ -77,7 +77,7 @@ class MatrixFree(Operator):
             check_entries("cost", d, lambda row: f"row {row} of its diagonal")
             return d
         found = np.empty(self.n)
-        for rows in blocks(self.n, TILE):
+        for rows in blocks(0, self.n, TILE):
             E = np.eye(self.n, rows.stop - rows.start, -rows.start)  # columns of the identity
             found[rows] = self._product(E)[rows].diagonal()
         return found
@@ -138,7 +138,7 @@ def _place_in(C: sparse.csr_array, k: int) -> str:
 
 def _is_symmetric(C: Array) -> bool:
     """Whether C equals its transpose; rows are compared with columns a few at a time, so that both stay in cache."""
-    return all(all_nonzero(C[rows, rows.start :] == C[rows.start :, rows].T) for rows in blocks(C.shape[0], TILE))
+    return all(all_nonzero(C[rows, rows.start :] == C[rows.start :, rows].T) for rows in blocks(0, C.shape[0], TILE))
 
 
 def _check_symmetric(n: int, asymmetry: float, off_diagonal: float, diagonal: float) -> None:

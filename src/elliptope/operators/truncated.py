@@ -17,10 +17,10 @@ from scipy import sparse
 from scipy.optimize import brentq
 
 from .._utils.arrays import Array
+from .._utils.blocks import TILE, blocks
 from .._utils.rounding import TINY
 from ..kernels.base import Kernel
 from ..kernels.search import pairs_within
-from .blocks import TILE, blocks
 from .sparse import SparseOperator
 
 # Values of the kernel below this are dropped.
@@ -84,7 +84,7 @@ def cutoff_for(kernel: Kernel, X: Array, w: Array, entries: float) -> tuple[floa
     rows = slice(None, None, -(-len(X) // _SAMPLED))
     sample, w = X[rows], w[rows].astype(np.float32)
     values = np.empty((len(sample), len(sample)), dtype=np.float32)
-    for part in blocks(len(sample), TILE):
+    for part in blocks(0, len(sample), TILE):
         values[part] = kernel.block(sample[part], sample)
     np.fill_diagonal(values, 0.0)
     kept = min(max(round(values.size * entries / len(X) ** 2), 1), values.size)

@@ -4,32 +4,30 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 from typing import Any
 
-import numpy as np
-import scipy
-import sklearn
-
 from .._utils.files import atomic_write
-from ..estimators.base import Embedding
+from .._utils.versions import versions
+from .._version import __version__
 from .container import Archive, ModelFileError, open_archive, shown, write
-from .fields import SCHEMA, Reading, take
+from .fields import Reading, take
 from .models import pack, unpack
 
 __all__ = ["SCHEMA", "ModelFileError", "load", "read_header", "save"]
 
+# Goes up with every change of what a file holds, from the first release on.
+SCHEMA = 2
 _FORMAT = "elliptope model"
 _KEYS = ("format", "schema", "versions", "class", "parameters", "set_output", "feature_names_in", "fitted", "metadata")
 
 
 def save(
-    est: Embedding, path: str | os.PathLike, *, overwrite: bool = False, metadata: dict[str, Any] | None = None
+    est: Any, path: str | os.PathLike, *, overwrite: bool = False, metadata: dict[str, Any] | None = None
 ) -> None:
     """Write a fitted estimator to a file, for :func:`load`.
 
-    The file is written beside ``path`` and put in its place when complete. An existing file is replaced only with
-    ``overwrite``. ``metadata`` is a dictionary that JSON can hold; it is kept in the header, for the reader of that.
+    The file is written under another name and moved to ``path`` when it is complete. An existing file is replaced only
+    with ``overwrite``. ``metadata`` is a dictionary that JSON can hold, for :func:`read_header`.
 
     Raises
     ------
@@ -38,12 +36,12 @@ def save(
     FileExistsError
         Without ``overwrite``.
     ModelFileError
-        When a parameter cannot be stored: a function, above all.
+        When a parameter cannot be stored, such as a function.
     """
     metadata = _checked_metadata({} if metadata is None else metadata)
     try:
         content, arrays = pack(est)
-        header = {"format": _FORMAT, "schema": SCHEMA, "versions": _versions(), **content, "metadata": metadata}
+        header = {"format": _FORMAT, "schema": SCHEMA, "versions": versions(), **content, "metadata": metadata}
         with atomic_write(path, overwrite=overwrite) as file:
             write(file, header, arrays)
     except ModelFileError as error:
@@ -51,7 +49,7 @@ def save(
 
 
 def load(path: str | os.PathLike) -> Any:
-    """The estimator in a file that ``save`` wrote, bit for bit. Runs no code from the file, and trusts nothing in it.
+    """The estimator in a file that ``save`` wrote, bit for bit. Everything in the file is checked, and none of it is run.
 
     Raises
     ------
@@ -60,19 +58,19 @@ def load(path: str | os.PathLike) -> Any:
     """
     with open_archive(path) as archive:
         header = _checked_header(archive)
-        est = unpack(header, Reading(archive, header["schema"]))
+        est = unpack(header, Reading(archive))
         archive.check_all_read()
         return est
 
 
 def read_header(path: str | os.PathLike) -> dict[str, Any]:
-    """The header of a model file, whose checksum has been verified: versions, class, parameters, certificate, metadata."""
+    """The header of a model file: versions, class, parameters, certificate, metadata. The checksum is verified first."""
     with open_archive(path) as archive:
         return _checked_header(archive)
 
 
 def _checked_header(archive: Archive) -> dict[str, Any]:
-    # Of a later schema nothing is known but these two keys, so they come first.
+    # These two keys are checked first: a header of a later schema may have any others.
     header = archive.header
     schema = header.get("schema")
     if header.get("format") != _FORMAT or type(schema) is not int or schema < 1:
@@ -81,7 +79,7 @@ def _checked_header(archive: Archive) -> dict[str, Any]:
         writer = header["versions"].get("elliptope") if isinstance(header.get("versions"), dict) else None
         raise ModelFileError(
             f"it has schema {shown(schema)}, written by elliptope {shown(writer)}; this is elliptope "
-            f"{_versions()['elliptope']}, which reads schemas up to {SCHEMA}. Upgrade elliptope"
+            f"{__version__}, which reads schemas up to {SCHEMA}. Upgrade elliptope"
         )
     take(header, _KEYS, "header")
     for key in ("versions", "metadata"):
@@ -98,15 +96,3 @@ def _checked_metadata(metadata: Any) -> dict[str, Any]:
     if not same:
         raise ValueError(f"`metadata` must be a dictionary that JSON can hold, got {shown(metadata)}.")
     return metadata
-
-
-def _versions() -> dict[str, str]:
-    from .. import __version__  # not before the package is complete
-
-    return {
-        "elliptope": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-    }

@@ -1,4 +1,4 @@
-"""Kinds of stored arrays, with what their entries must satisfy."""
+"""Kinds of stored arrays, and what their entries must satisfy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .fields import LARGEST_INTEGER, Field, Packing, Reading, take
 
 
 class ArrayField(Field):
-    """An array of float64 or int64, with the order in which it lies in memory: sums depend on that in their last bits."""
+    """An array of float64 or int64. Its order in memory is stored, because the last bits of sums depend on it."""
 
     dtype: str
     shape: tuple[str, ...]
@@ -49,14 +49,14 @@ class ArrayField(Field):
 
     @abstractmethod
     def check(self, array: Array, place: str) -> None:
-        """What the entries must satisfy."""
+        """Raise unless the entries are as they must be."""
 
     def check_sizes(self, array: Array, place: str, sizes: dict[str, int]) -> None:
-        """What they must satisfy for the sizes that are known."""
+        """Raise unless the entries agree with the sizes that are known."""
 
 
 class Floats(ArrayField):
-    """Finite, or positive and finite, numbers."""
+    """Finite numbers; positive ones if asked for."""
 
     dtype = "<f8"
 
@@ -69,7 +69,7 @@ class Floats(ArrayField):
 
 
 class Indices(ArrayField):
-    """Indices ``low`` ≤ i < ``below``, ascending unless ``low`` is negative: a negative index stands for nothing."""
+    """Indices ``low`` ≤ i < ``below``, ascending unless ``low`` is negative. A negative index means none."""
 
     dtype = "<i8"
 
@@ -86,7 +86,7 @@ class Indices(ArrayField):
 
 
 class Integers(ArrayField):
-    """Integers in any order, none of them negative."""
+    """Non-negative integers, in any order."""
 
     dtype = "<i8"
 
@@ -127,7 +127,7 @@ def _parts(place: str) -> dict[str, ArrayField]:
 
 
 def _check_rows(indices: Array, indptr: Array, n: int, place: str) -> None:
-    """That n rows share the entries out, and that the columns of each are ascending and below n."""
+    """Raise unless every entry belongs to one of n rows, with column indices that are below n and ascend in each row."""
     if len(indptr) != n + 1 or indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
         raise ModelFileError(f"`{place}.indptr` must ascend from 0 to {len(indices)} in {n} steps")
     if (indices >= n).any():
@@ -138,6 +138,7 @@ def _check_rows(indices: Array, indptr: Array, n: int, place: str) -> None:
 
 
 def _check_distances(graph: sparse.csr_array, place: str) -> None:
+    """Raise unless the entries are distances: non-negative, symmetric, and zero on the diagonal."""
     if (graph.data < 0).any():
         raise ModelFileError(f"`{place}.data` must hold distances, which are not negative, got {graph.data.min()}")
     rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))

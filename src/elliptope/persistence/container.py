@@ -1,10 +1,10 @@
-"""The container: a zip archive of a JSON header and arrays, none of it compressed, with a checksum at the very end.
+"""The container: an uncompressed zip archive of a JSON header and arrays, with a checksum at its end.
 
 The entries are ``header.json`` and one ``.npy`` file per array, so that ``unzip`` and ``numpy.load`` open a model, too. The
-archive comment, which ends the file, holds the SHA-256 of all bytes before it. It is verified before anything is parsed:
-damage is told from nonsense, and found wherever it is. Somebody who means harm can compute checksums, too; therefore
-nothing that a file says of itself is believed. Sizes are compared with the bytes that are there before memory is asked for,
-and the preamble of an array is not parsed but compared with the only one that its declaration allows.
+archive comment, which ends the file, holds the SHA-256 of all bytes before it. It is verified before anything is parsed, so
+that damage is found wherever it is. An attacker can compute checksums, too. Therefore sizes are compared with the bytes in
+the file before memory is allocated, and the preamble of an array is not parsed, but compared with the only one that its
+declaration in the header allows.
 """
 
 from __future__ import annotations
@@ -27,41 +27,43 @@ import numpy as np
 from .._utils.arrays import Array
 
 HEADER = "header.json"
-# A bound on what a hostile header can cost: parsed JSON takes some 25 times the memory of its text.
+# Bounds the memory that a malicious header can take: parsed JSON needs about 25 times the size of its text.
 LARGEST_HEADER = 16 * 2**20
-# Arrays that a file may hold; a model has about ten.
+# Entries that a file may have; a model has about ten.
 _MOST_ENTRIES = 64
+# Bytes that are read at a time.
 _CHUNK = 2**20
-_LOCAL_FILE = b"PK\x03\x04"
-# A local file header has 30 bytes before the name.
+# A zip archive begins with the local header of its first entry: these bytes first, the name of the entry at byte 30.
+_LOCAL_HEADER = b"PK\x03\x04"
 _NAME_AT = 30
-_SEAL = b"elliptope model, sha256 "
-_DIGEST = 64
-# Zip knows no earlier time; a fixed one makes files a function of their contents.
-_DAWN = (1980, 1, 1, 0, 0, 0)
-_UNIX = 3
+# The archive comment: this label, and the hexadecimal digits of the checksum.
+_LABEL = b"elliptope model, sha256 "
+_DIGITS = 64
+# The same date (the earliest that zip has) and system (Unix) in all files: equal models make equal files.
+_DATE = (1980, 1, 1, 0, 0, 0)
+_SYSTEM = 3
 _ZIP_ERRORS = (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, struct.error)
-# How much of a file's own words an error message repeats.
+# Error messages quote this many characters of a file at most.
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 80
 shown = _REPR.repr
-# What other files begin with, and what to say of them.
+# What files of other kinds begin with, and what the error message says about them.
 _OTHERS = {
     b"\x80": "it is a pickle. Unpickling runs whatever code the file holds, so that it is never done here; if you trust the "
     "file, use pickle.load or joblib.load",
     b"\x78": "it is zlib data, such as joblib writes with compression; if you trust the file, use joblib.load",
     b"\x1f\x8b": "it is gzip data; uncompress it first",
     b"\x93NUMPY": "it is a single array in .npy format",
-    _LOCAL_FILE: "it is a zip archive (as .npz files are), but not one that `save` wrote",
+    _LOCAL_HEADER: "it is a zip archive (as .npz files are), but not one that `save` wrote",
 }
 
 
 class ModelFileError(ValueError):
-    """A model that cannot be stored, or a file that is not a model, or not all of one, or not as it was written."""
+    """A model that cannot be stored; or a file that is no model, is incomplete, or was altered."""
 
 
 def write(file: BinaryIO, header: dict[str, Any], arrays: dict[str, Array]) -> None:
-    """Write a container to a file that can be read back. The bytes are a function of the arguments."""
+    """Write a container to a file that is open for writing and reading. Equal arguments give equal bytes."""
     text = json.dumps(header, allow_nan=False, indent=1).encode()
     if len(text) > LARGEST_HEADER:
         raise ModelFileError(f"its header would take {len(text)} bytes, more than the {LARGEST_HEADER} that are allowed")
@@ -71,16 +73,16 @@ def write(file: BinaryIO, header: dict[str, Any], arrays: dict[str, Array]) -> N
             fortran_order = is_fortran(array)
             preamble = npy_preamble(array.dtype.str, array.shape, fortran_order)
             _add(archive, f"{name}.npy", preamble, array.reshape(-1, order="F" if fortran_order else "C").view(np.uint8))
-        archive.comment = _SEAL + bytes(_DIGEST)
-    end = file.seek(-_DIGEST, os.SEEK_END)
+        archive.comment = _LABEL + bytes(_DIGITS)
+    end = file.seek(-_DIGITS, os.SEEK_END)
     digest = _sha256(file, end)
     file.seek(end)
     file.write(digest)
 
 
 def _add(archive: zipfile.ZipFile, name: str, start: bytes, data: Array) -> None:
-    entry = zipfile.ZipInfo(name, _DAWN)
-    entry.create_system = _UNIX
+    entry = zipfile.ZipInfo(name, _DATE)
+    entry.create_system = _SYSTEM
     entry.file_size = len(start) + data.nbytes  # lets zipfile choose the format for large files
     with archive.open(entry, "w") as part:
         part.write(start)
@@ -88,13 +90,16 @@ def _add(archive: zipfile.ZipFile, name: str, start: bytes, data: Array) -> None
 
 
 def is_fortran(array: Array) -> bool:
-    """Whether a contiguous array lies column by column. A single column may lie either way, and BLAS looks at that."""
+    """Whether a contiguous array is stored column by column.
+
+    The strides of a single column tell, too: BLAS is called differently for either order, which changes the last bits.
+    """
     strides = tuple(accumulate((array.itemsize, *array.shape[:-1]), mul))
     return array.ndim > 1 and array.size > 1 and array.strides == strides
 
 
 def npy_preamble(dtype: str, shape: tuple[int, ...], fortran_order: bool) -> bytes:
-    """What stands before the entries in version 1.0 of the .npy format."""
+    """The bytes before the entries of an array, in version 1.0 of the .npy format."""
     text = f"{{'descr': {dtype!r}, 'fortran_order': {fortran_order}, 'shape': {shape!r}, }}"
     text += " " * (-(len(text) + 11) % 64) + "\n"  # the entries begin at a multiple of 64 bytes
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode("latin-1")
@@ -112,7 +117,7 @@ def _sha256(file: BinaryIO, end: int) -> bytes:
 
 @contextmanager
 def open_archive(path: str | os.PathLike) -> Iterator[Archive]:
-    """The container at ``path``, verified. Errors of it, and those raised within the block, name the file."""
+    """The container at ``path``, with its checksum verified. Errors, also those raised within the block, name the file."""
     try:
         with open(path, "rb") as file:
             size = _verify(file)
@@ -127,21 +132,21 @@ def open_archive(path: str | os.PathLike) -> Iterator[Archive]:
 
 
 def _verify(file: BinaryIO) -> int:
-    """The size of the file, once it is known to be what was written."""
+    """Raise unless the file is a model with the right checksum; return its size."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     start = file.read(_NAME_AT + len(HEADER))
     if not start:
         raise ModelFileError("it is empty")
-    if start[:4] != _LOCAL_FILE[: len(start)] or start[_NAME_AT:] != HEADER.encode()[: max(len(start) - _NAME_AT, 0)]:
+    if start[:4] != _LOCAL_HEADER[: len(start)] or start[_NAME_AT:] != HEADER.encode()[: max(len(start) - _NAME_AT, 0)]:
         kind = next((text for magic, text in _OTHERS.items() if start.startswith(magic)), "it is no model file")
         raise ModelFileError(kind)
-    tail = len(_SEAL) + _DIGEST
-    file.seek(max(size - tail, 0))
-    seal = file.read(tail)
-    if not seal.startswith(_SEAL):
+    length = len(_LABEL) + _DIGITS
+    file.seek(max(size - length, 0))
+    comment = file.read(length)
+    if not comment.startswith(_LABEL):
         raise ModelFileError("it is truncated, or something was appended: it does not end with its checksum")
-    expected, found = seal[len(_SEAL) :], _sha256(file, size - _DIGEST)
+    expected, found = comment[len(_LABEL) :], _sha256(file, size - _DIGITS)
     if found != expected:
         raise ModelFileError(
             "it has been altered or damaged since it was written: its SHA-256 begins with "
@@ -190,7 +195,7 @@ class Archive:
         return header
 
     def array(self, name: str, dtype: str, shape: tuple[int, ...], fortran_order: bool) -> Array:
-        """The array with this declaration, once the file has been seen to hold as many bytes as that takes."""
+        """The array with this declaration. Memory is allocated once the entry is known to have the right size."""
         entry = self._entries.get(f"{name}.npy")
         if entry is None:
             raise ModelFileError(f"its array `{name}` is missing")

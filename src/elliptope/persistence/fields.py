@@ -1,7 +1,8 @@
-"""Kinds of stored values: how each goes into a file, and what is checked when it comes out.
+"""Kinds of stored values: how each is written to a file, and what is checked when it is read.
 
-A field packs a value as JSON, and arrays on the side; it unpacks what it finds into a value of its kind or raises
-:class:`ModelFileError`. ``place`` says where in the model a value stands, in the words of the file.
+A field packs a value into JSON and, apart from it, arrays; it unpacks them into a value of its kind or raises
+:class:`ModelFileError`. The ``place`` of a value is its path in the model, with the names that the file uses, such as
+``training.extension.kernel``.
 """
 
 from __future__ import annotations
@@ -17,16 +18,14 @@ import numpy as np
 from .._utils.arrays import Array
 from .container import Archive, ModelFileError, shown
 
-# Goes up with every change of what a file holds. This version reads all schemas up to this one.
-SCHEMA = 2
-# All numbers that JSON lacks.
+# The numbers that JSON lacks.
 _NOT_FINITE = ("inf", "-inf", "nan")
-# Beyond this an integer is no count, and sooner or later no float either.
+# No count is larger; and larger integers may overflow where they are converted to floats.
 LARGEST_INTEGER = 2**63 - 1
 
 
 class Packing:
-    """A model on its way into a file: its arrays, and its objects, by their places."""
+    """What has been packed so far: arrays and objects, by their places."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, Array] = {}
@@ -34,18 +33,18 @@ class Packing:
 
 
 class Reading:
-    """A model on its way out of an archive of some schema.
+    """What has been unpacked so far from an archive: objects by their places, and sizes by their symbols.
 
-    Sizes are symbols, such as n for the points: an array of shape (n, r) must agree with all others that have an n or an r.
+    An array of shape (n, r) must agree with all others whose shape has an n or an r.
     """
 
-    def __init__(self, archive: Archive, schema: int) -> None:
-        self.archive, self.schema = archive, schema
+    def __init__(self, archive: Archive) -> None:
+        self.archive = archive
         self.sizes: dict[str, int] = {}
         self.objects: dict[str, Any] = {}
 
     def agree(self, place: str, symbols: tuple[str, ...], shape: tuple[int, ...]) -> None:
-        """Compare a shape with the sizes that are known, and learn those that are not."""
+        """Compare a shape with the sizes that are known, and record those that are not yet."""
         expected = tuple(self.sizes.get(symbol, symbol) for symbol in symbols)
         if len(shape) != len(expected) or any(
             size != given for size, given in zip(shape, expected, strict=True) if not isinstance(given, str)
@@ -55,7 +54,7 @@ class Reading:
 
 
 def take(stored: Any, names: tuple[str, ...], place: str) -> dict[str, Any]:
-    """A JSON object with these keys and no others."""
+    """A JSON object, which must have these keys and no others."""
     if not isinstance(stored, dict):
         raise ModelFileError(f"`{place}` must be an object with {', '.join(names) or 'nothing in it'}, got {shown(stored)}")
     missing, unknown = sorted(set(names) - set(stored)), sorted(set(stored) - set(names))
@@ -67,13 +66,9 @@ def take(stored: Any, names: tuple[str, ...], place: str) -> dict[str, Any]:
 class Field(ABC):
     """One kind of value."""
 
-    # The first schema whose files hold such a value, and what files of earlier ones stand for.
-    since: int = 1
-    default: Any = None
-
     @abstractmethod
     def pack(self, value: Any, place: str, packing: Packing) -> Any:
-        """What JSON keeps of ``value``; arrays are added to those of ``packing``."""
+        """The JSON for ``value``; its arrays are added to ``packing``."""
 
     @abstractmethod
     def unpack(self, stored: Any, place: str, reading: Reading) -> Any:
@@ -82,7 +77,7 @@ class Field(ABC):
 
 @dataclass(frozen=True)
 class Number(Field):
-    """An int or a float, of any kind or positive and finite. NumPy's scalars come back as Python's."""
+    """An int or a float; positive and finite if asked for. NumPy's scalars are read back as Python's."""
 
     positive: bool = False
 
@@ -109,7 +104,7 @@ class Number(Field):
 
 @dataclass(frozen=True)
 class Integer(Field):
-    """A count, which may be one of the sizes of arrays."""
+    """A count of at least ``low``, which may be one of the sizes of arrays."""
 
     low: int = 0
     size: str | None = None
@@ -126,6 +121,8 @@ class Integer(Field):
 
 
 class Flag(Field):
+    """True or False."""
+
     def pack(self, value: Any, place: str, packing: Packing) -> bool:
         return bool(value)
 
@@ -152,7 +149,7 @@ class Choice(Field):
 
 @dataclass(frozen=True)
 class Names(Field):
-    """An array of ``size`` strings, as scikit-learn keeps names of columns."""
+    """An array of ``size`` strings, which is how scikit-learn keeps the names of columns."""
 
     size: str
 

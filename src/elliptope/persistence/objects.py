@@ -1,4 +1,4 @@
-"""Objects of known classes, made from their fields alone; and what later schemas have added to them."""
+"""Stored objects. Only objects of known classes are stored; they are made anew from their fields."""
 
 from __future__ import annotations
 
@@ -9,36 +9,8 @@ from .container import ModelFileError, shown
 from .fields import Field, Packing, Reading, take
 
 
-class Since(Field):
-    """A value that files before the schema ``since`` do not have, and for which they mean the default."""
-
-    def __init__(self, since: int, kind: Field, default: Any) -> None:
-        self.since, self.kind, self.default = since, kind, default
-
-    def pack(self, value: Any, place: str, packing: Packing) -> Any:
-        return self.kind.pack(value, place, packing)
-
-    def unpack(self, stored: Any, place: str, reading: Reading) -> Any:
-        return self.kind.unpack(stored, place, reading)
-
-
-def unpack_fields(
-    fields: dict[str, Field], stored: Any, place: str, reading: Reading, prefix: str | None = None
-) -> dict[str, Any]:
-    """The values in a JSON object that has these fields and no others; the default of those that the file is too old for.
-
-    ``prefix`` is what the places of the values begin with, if it is not that of the object.
-    """
-    prefix = f"{place}." if prefix is None else prefix
-    take(stored, tuple(name for name, kind in fields.items() if kind.since <= reading.schema), place)
-    return {
-        name: kind.unpack(stored[name], f"{prefix}{name}", reading) if name in stored else kind.default
-        for name, kind in fields.items()
-    }
-
-
 class OneOf(Field):
-    """An object of one of some classes, which are made from their fields alone; anything else is refused."""
+    """An object of one of the ``classes``, each given with the fields that its constructor takes; others are refused."""
 
     def __init__(self, classes: dict[type, dict[str, Field]]) -> None:
         self.classes = classes
@@ -56,8 +28,10 @@ class OneOf(Field):
         name = stored.get("class") if isinstance(stored, dict) else None
         if not isinstance(name, str) or name not in self._by_name:
             raise ModelFileError(f"`{place}` must be of class {' or '.join(self._by_name)}, got {shown(stored)}")
-        cls, rest = self._by_name[name], {key: stored[key] for key in stored if key != "class"}
-        values = unpack_fields(self.classes[cls], rest, place, reading)
+        cls = self._by_name[name]
+        fields = self.classes[cls]
+        take({key: stored[key] for key in stored if key != "class"}, tuple(fields), place)
+        values = {field: kind.unpack(stored[field], f"{place}.{field}", reading) for field, kind in fields.items()}
         try:
             made = cls(**values)
         except ValueError as error:
@@ -68,7 +42,7 @@ class OneOf(Field):
 
 @dataclass(frozen=True)
 class Shared(Field):
-    """An object that may also stand at another place: it is stored there, and here is said where."""
+    """An object that the model may also have at the place ``other``. If so, it is stored there, and here only that place."""
 
     other: str
     kind: OneOf

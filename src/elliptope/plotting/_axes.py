@@ -1,4 +1,4 @@
-"""What all displays share: matplotlib, imported when it is needed, axes, and titles."""
+"""Shared by all displays: matplotlib, imported when something is drawn, axes and titles."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def open_axes(ax: Any, caller: str, dimension: int = 2) -> Any:
 
 
 def heading(*lines: str | None) -> str:
-    """A title of the lines that have something to say."""
+    """A title of the lines that are not empty."""
     return "\n".join(line for line in lines if line)
 
 
 def equal_aspect(ax: Axes) -> None:
-    """One unit is as long on both axes, so that distances and angles can be read off."""
-    # matplotlib cannot change the limits of axes that share both of them with others; their box it can.
+    """The same unit on both axes, so that distances and angles are right."""
+    # If both axes are shared with others, matplotlib can change the box but not the limits.
     shared = all(len(group.get_siblings(ax)) > 1 for group in (ax.get_shared_x_axes(), ax.get_shared_y_axes()))
     ax.set_aspect("equal", adjustable="box" if shared else "datalim")

@@ -1,4 +1,4 @@
-"""Where the points of an embedding are drawn: those far out on a circle, those of a line in bands."""
+"""Where points are drawn: those far out on a circle, those of one dimension in bands."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _BAND = 0.7
 
 
 def within(P: Array, reference: Array, max_radius: float | str | None) -> tuple[Array, float, int]:
-    """Points P, those too far out drawn in; with the radius they are drawn at, and their number.
+    """Points P, with those beyond the limit moved onto its circle; the limit; and their number.
 
-    ``max_radius="auto"`` measures them by the points ``reference``.
+    ``max_radius="auto"`` takes the limit from the points ``reference``.
     """
     limit = np.inf
     if max_radius == "auto":

@@ -13,7 +13,7 @@ from .._utils.arrays import Array
 from . import _style
 from .targets import Classes, Target, Values
 
-# Opacity of training points under new ones, which are what one looks for.
+# Opacity of training points when new ones are drawn over them.
 _BACKGROUND = 0.35
 _EDGE = 0.3
 _NEW_EDGE = 1.0
@@ -109,7 +109,7 @@ class Scatter:
         self.handles.append(line)
 
     def explain(self, title: str | None) -> tuple[Any, Any]:
-        """Legend and colour bar, None where there is nothing to say."""
+        """Legend and colour bar, or None where they would be empty."""
         colorbar = None
         if isinstance(self.target, Values):
             colorbar = self.ax.figure.colorbar(self.mappable, ax=self.ax, label=title or "")
@@ -135,7 +135,7 @@ class Scatter:
         return handles
 
     def _place(self, handles: list[Any]) -> dict[str, Any]:
-        """A corner of the axes without points; or the space beside them; or, where nothing makes room there, what is left.
+        """Place of the legend: a corner without points, or else beside the axes; in a crowded figure, the emptiest corner.
 
         Not matplotlib's own search: it takes long for many points, and covers some where no corner is free.
         """
@@ -145,7 +145,7 @@ class Scatter:
         self.ax.apply_aspect()  # which widens the limits
         drawn = self.P if self.limit is None else np.vstack([self.P, self.limit])
         x, y = self.ax.transAxes.inverted().transform(self.ax.transData.transform(drawn)).T
-        # As they were, for they are to be widened once more when the size of the axes is settled.
+        # Restored, because matplotlib widens them again when it draws.
         self.ax.set_xlim(limits[0], auto=None)
         self.ax.set_ylim(limits[1], auto=None)
         inches = self.ax.get_window_extent().size / self.ax.figure.dpi
@@ -158,7 +158,7 @@ class Scatter:
             level = y > 1 - height if vertical == "upper" else y < height
             covered[loc] = int((beside & level).sum())
         corner = min(covered, key=covered.__getitem__)
-        # Without a layout that makes room, a legend beside these axes would cover the next ones.
+        # Without a layout engine, a legend beside these axes would cover the next ones.
         crowded = self.ax.figure.get_layout_engine() is None and len(self.ax.figure.axes) > 1
         if len(handles) <= _INSIDE and (not covered[corner] or crowded):
             return {"loc": corner}
@@ -167,7 +167,7 @@ class Scatter:
 
 
 def draw_training(scatter: Scatter, kwargs: dict[str, Any]) -> tuple[list[Any], list[Array]]:
-    """The filled markers; small classes over large ones, since many points would hide few."""
+    """Filled markers, small classes over large ones, which would hide them."""
     n = scatter.n
     many = n > _style.MANY
     collections, rows_drawn = [], []
@@ -217,7 +217,7 @@ def draw_new(scatter: Scatter) -> tuple[list[Any], list[Array]]:
 
 
 def _handle(label: str, shape: str, **style: Any) -> Any:
-    """An entry of the legend, where markers are never small."""
+    """An entry of the legend, with a marker of full size."""
     from matplotlib.lines import Line2D
 
     size = np.sqrt(1.5 * _style.area(1, shape))

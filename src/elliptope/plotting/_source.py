@@ -1,10 +1,9 @@
-"""What displays ask of a fitted estimator, or of a pipeline that ends in one."""
+"""What displays need to know of a fitted estimator, or of a pipeline that ends in one."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils.arrays import Array
+from .._utils.rounding import decimal_above
 from ..estimators.diffusion_map import DiffusionMap
-from ..kernels.neighbors import neighbor_rule
+from ..kernels.choice import find_kernel
 from ..sdp import Certificate
 
-# How the grade of a certificate is said of its gap.
+# The grade of a certificate, as said of its gap.
 _GRADES = {"proved": "proved", "probabilistic": "probabilistic", "estimate": "estimated"}
 # Parameters that a title names, where the estimator has chosen or taken one.
 _SCALES = {"bandwidth_": "σ", "length_scale_": "ℓ"}
@@ -24,7 +24,7 @@ _SCALES = {"bandwidth_": "σ", "length_scale_": "ℓ"}
 
 @dataclass(frozen=True)
 class Source:
-    """Facts about the last step of a fitted estimator.
+    """What is known of the last step of a fitted estimator.
 
     ``complete``: the eigenvalues are all there are, so that their shares of the sum mean something.
     """
@@ -82,7 +82,8 @@ def _name(step: Any) -> str:
         scale = getattr(step, attribute, None)
         if scale is not None:
             name += f", {symbol} = {scale:.4g}"
-    if neighbor_rule(getattr(step, "kernel", None)) is not None:
+    rule = find_kernel(getattr(step, "kernel", None))
+    if rule is not None and rule.scale_parameter == "n_neighbors":
         name += f", {step.n_neighbors} neighbours"
     return name
 
@@ -92,11 +93,4 @@ def verdict(status: str, certificate: Certificate) -> str:
     gap = certificate.relative_gap
     if not math.isfinite(gap):
         return f"{status}, no bound on the gap"
-    return f"{status}, {_GRADES[certificate.grade]} gap ≤ {_round_up(gap)}"
-
-
-def _round_up(gap: float) -> str:
-    """Two digits, upwards: what is proved of the gap is proved of the number shown."""
-    if gap <= 0:
-        return "0"
-    return f"{Context(prec=2, rounding=ROUND_CEILING).create_decimal(gap):.1e}"
+    return f"{status}, {_GRADES[certificate.grade]} gap ≤ {f'{decimal_above(gap):.1e}' if gap > 0 else 0}"

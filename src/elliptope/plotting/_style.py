@@ -1,4 +1,4 @@
-"""Colours and markers that everybody can tell apart, and sizes for few and for many points."""
+"""Colours and markers for all common kinds of colour vision, and sizes for few and for many points."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import numpy as np
 
 from .._utils.arrays import Array
 
-# Okabe and Ito, told apart by all common kinds of colour vision; yellow, the faintest on white, comes last.
+# Okabe and Ito's palette for all common kinds of colour vision; yellow, the faintest on white, is last.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#F0E442")
 BLUE, ORANGE, VERMILION = PALETTE[0], PALETTE[1], PALETTE[3]
 GREY = "#999999"
-# A marker each, for print. Seven, because 7 and 8 have no common factor: pairs repeat late.
+# Markers, for print. Seven of them and eight colours, without a common factor: pairs repeat after 56 classes.
 MARKERS = ("o", "s", "^", "*", "D", "v", "P")
 # Area of a marker relative to the circle's, for them to look equally large.
 _AREAS = {"*": 2.2, "D": 0.8, "^": 1.2, "v": 1.2, "P": 1.2}
 
-# Points beyond which shapes of markers cannot be told, and vector graphics become large files.
+# Points beyond which markers are too small to tell apart, and vector graphics become large files.
 MANY = 2000
 # Area of a marker, in square points, up to this number of points; it shrinks as the points fill the plane.
 _LARGEST, _FULL_SIZE = 30.0, 300

@@ -1,4 +1,4 @@
-"""How a solve went."""
+"""Convergence of a solve."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from ._axes import check_matplotlib, equal_aspect, heading, open_axes
 from ._positions import bands, within
 from ._scatter import Scatter, draw_new, draw_training
 from ._source import open_estimator
-from .targets import Classes, check_target, read_target, stack_targets
+from .targets import Classes, Target, check_target, read_target, stack_targets
 
 # Names of the axes, by coordinate.
 _AXES = "xyz"
@@ -214,10 +214,7 @@ class EmbeddingDisplay:
         new = np.empty((0, Z.shape[1])) if self.new is None else _check_embedding("new", self.new, Z.shape[1])
         columns = _check_components(components, Z.shape[1])
         n, m = len(Z), len(new)
-        y = None if self.y is None else check_target("y", self.y, n)
-        new_y = None if self.new_y is None else check_target("new_y", self.new_y, m)
-        stacked = stack_targets(y, new_y, n, m)
-        target = None if stacked is None else read_target(stacked, self.categorical, labels)
+        target = self._target(n, m, labels)
         reference = Z if self.reference is None else _check_embedding("reference", self.reference, Z.shape[1])
         P, limit, n_beyond = within(np.vstack([Z, new])[:, columns], reference[:, columns], max_radius)
         if len(columns) == 1:
@@ -238,6 +235,13 @@ class EmbeddingDisplay:
         ax.set_title(heading(self.name, self.verdict) if title is None else title)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def _target(self, n: int, m: int, labels: Mapping | None) -> Target | None:
+        """Classes or values of the n points and the m new ones."""
+        y = None if self.y is None else check_target("y", self.y, n)
+        new_y = None if self.new_y is None else check_target("new_y", self.new_y, m)
+        stacked = stack_targets(y, new_y, n, m)
+        return None if stacked is None else read_target(stacked, self.categorical, labels)
 
     def _label(self, ax: Any, columns: list[int], target: Any) -> None:
         for axis, k in zip(_AXES, columns, strict=False):

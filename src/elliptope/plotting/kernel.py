@@ -14,7 +14,7 @@ from ._axes import check_matplotlib, heading, open_axes
 from ._source import open_estimator, rows_of_last_step
 from .targets import Classes, check_target, read_target
 
-# Part of the entries that the colour scale covers: the few largest, of outliers, would leave no colours for the rest.
+# Part of the entries that the colour scale covers: with those of outliers, all others would have one colour.
 _COVERED = 0.9
 # Classes whose names fit beside the axes.
 _NAMED = 30

@@ -18,7 +18,7 @@ _MAX_INTEGER_CLASSES = 20
 class Classes:
     """Class names, and the class of every row: an index into ``names``, -1 where there is no label.
 
-    Where ``rest`` is not zero, the last entry is no class but so many of them together.
+    Where ``rest`` is not zero, the last entry stands for that many other classes.
     """
 
     names: tuple[str, ...]
@@ -44,7 +44,7 @@ Target = Classes | Values
 
 
 def check_target(name: str, y: Any, n: int) -> Array:
-    """``y`` as an array with an entry per row, None where an object stands for no value."""
+    """``y`` as an array with an entry per row, None for missing values."""
     values = np.asarray(y)
     if values.shape != (n,):
         raise ValueError(f"`{name}` must have one entry per row, shape ({n},), got shape {values.shape}.")
@@ -54,10 +54,10 @@ def check_target(name: str, y: Any, n: int) -> Array:
 
 
 def read_target(y: Array, categorical: bool | None = None, labels: Mapping | None = None) -> Target:
-    """Classes or values, whichever ``y`` looks like unless ``categorical`` says.
+    """``y`` as classes or values: as ``categorical`` says, or by its contents.
 
-    Text, truth values and at most 20 distinct whole numbers are classes. ``labels`` names classes, and those it names come
-    in its order, before the others.
+    Text, truth values and at most 20 distinct whole numbers are classes. ``labels`` names classes, which come first, in its
+    order.
     """
     number = _as_numbers(y)
     if categorical is None:
@@ -86,7 +86,7 @@ def stack_targets(y: Array | None, new_y: Array | None, n: int, m: int) -> Array
 
 
 def _as_numbers(y: Array) -> Array | None:
-    """``y`` in double precision; None where an entry is no number. Text is text, whatever it says."""
+    """``y`` in double precision; None where an entry is not a number. Text is never a number here."""
     if y.dtype.kind in "US" or any(isinstance(value, str | bytes) for value in (y.tolist() if y.dtype == object else ())):
         return None
     try:

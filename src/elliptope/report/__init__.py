@@ -1,4 +1,4 @@
-"""A fit on one self-contained page: the embedding to explore, its certificate in plain words, and where it came from."""
+"""A fit as one self-contained HTML page: the embedding to explore, and its certificate in plain words."""
 
 from .write import write_report
 

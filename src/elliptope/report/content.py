@@ -1,11 +1,9 @@
-"""What a report says, before it becomes a page."""
+"""The content of a report, before it becomes a page."""
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._utils.arrays import Array
 from .._utils.checks import check_integer
+from .._utils.versions import versions
 from ..estimators.certified import CertifiedEmbedding
 from ..estimators.path.checkpoint import describe
 from ..estimators.path.records import PathRecord
@@ -22,14 +21,12 @@ from ..estimators.sdp_embedding import SDPEmbedding
 from ..plotting.targets import Target, check_target
 from .frames import turned_frames
 from .labels import check_labels, texts
-from .slider import make_slider
-
-_LIBRARIES = ("numpy", "scipy", "scikit-learn", "plotly")
+from .slider import LIMITS, Limits, Slider, make_slider
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the data, in a few numbers."""
+    """Name and range of a column of the data."""
 
     name: str
     low: float
@@ -53,29 +50,29 @@ class Report:
         Rows of weight zero; with the neighbour kernel also those that equal another one.
     row_names : tuple of str or None
     target : Classes, Values or None
-        What colours the points.
+        By which the points are coloured.
     target_name : str or None
     labels : tuple of str or None
         A label for every row, where it is not the name of its class.
     fits : tuple of PathRecord
         In ascending order of bandwidth; ``fits[chosen]`` is the estimator itself.
     note : str or None
-        Which bandwidths are not among them, and why.
+        Which bandwidths were left out, and why.
     interrupted : bool
-        Whether Ctrl-C is the reason.
+        Whether they were left out because of Ctrl-C.
     frames : (m, n, k) array
         Embeddings for all fits, turned so that rows move as little as possible from one to the next.
     spectra : (m, r) array
         Eigenvalues of all fits, as parts of their sum.
     symbol : str or None
-        What the scale of the kernel is called: σ, ℓ, or None where it has none.
+        Symbol of the kernel's scale: σ, ℓ, or None where it has none.
     tol : float
     scores : (n,) array
         Log density of the rows: low for outliers.
     columns : tuple of Column or None
         None for a kernel matrix or a graph.
     preparation : str or None
-        What was done to the columns before.
+        A sentence on how the columns were prepared.
     parameters, versions : dict
     """
 
@@ -104,7 +101,7 @@ class Report:
 
 
 def fitted(X_or_estimator: Any, random_state: Any) -> CertifiedEmbedding:
-    """The estimator, or the last step of the pipeline, that was given; or one fitted to the table that was given."""
+    """The given estimator, the last step of the given pipeline, or an estimator fitted to the given table."""
     given = X_or_estimator
     if not isinstance(given, BaseEstimator):
         return SDPEmbedding(random_state=random_state).fit(given)
@@ -143,21 +140,21 @@ def collect(
     preparation: str | None = None,
     random_state: Any = 0,
     verbose: bool = False,
+    limits: Limits = LIMITS,
 ) -> Report:
-    """Check what was given, fit the path, and gather."""
-    for name, text in {"title": title, "preparation": preparation, "y_name": y_name}.items():
-        if text is not None and not isinstance(text, str):
-            raise TypeError(f"`{name}` must be a string, got {text!r}.")
+    """Check the arguments, fit at the bandwidths of the slider, and gather everything that the page shows."""
+    _check_texts(title=title, preparation=preparation, y_name=y_name)
     check_integer("first_row", first_row, 0)
     n = len(estimator.embedding_)
     points, rows = _training_rows(estimator)
     names = None if row_names is None else texts(check_target("row_names", row_names, n)[rows])
     target, per_row = check_labels(y, labels, n, rows)
     columns = None if points is None else _columns(points, feature_names, estimator, first_row)
-    slider = make_slider(estimator, points, rows, bandwidths, random_state=random_state, verbose=verbose)
+    slider = make_slider(
+        estimator, points, rows, bandwidths, random_state=random_state, verbose=verbose, limits=limits
+    )
     return Report(
         title="Embedding report" if title is None else title,
-        estimator=type(estimator).__name__,
         rows=rows + first_row,
         first_row=first_row,
         n_left_out=n - len(rows),
@@ -165,44 +162,56 @@ def collect(
         target=target,
         target_name=_name_of(y) if y_name is None else y_name,
         labels=per_row,
-        fits=slider.path.records,
-        chosen=slider.chosen,
-        note=slider.note,
-        interrupted=slider.interrupted,
-        frames=turned_frames(slider.path, slider.chosen),
-        spectra=slider.path.spectra,
-        symbol=_symbol(estimator),
-        tol=float(estimator.tol),
-        scores=_scores(estimator),
         columns=columns,
         preparation=preparation,
-        parameters={name: describe(value) for name, value in sorted(estimator.get_params(deep=False).items())},
-        versions=_versions(),
+        **_about_estimator(estimator),
+        **_about_fits(slider),
     )
 
 
+def _check_texts(**texts: Any) -> None:
+    for name, text in texts.items():
+        if text is not None and not isinstance(text, str):
+            raise TypeError(f"`{name}` must be a string, got {text!r}.")
+
+
+def _about_fits(slider: Slider) -> dict[str, Any]:
+    """The fields of a report that depend on the slider alone."""
+    return {
+        "fits": slider.path.records,
+        "chosen": slider.chosen,
+        "note": slider.note,
+        "interrupted": slider.interrupted,
+        "frames": turned_frames(slider.path, slider.chosen),
+        "spectra": slider.path.spectra,
+    }
+
+
+def _about_estimator(estimator: Any) -> dict[str, Any]:
+    """The fields of a report that depend on the estimator alone."""
+    return {
+        "estimator": type(estimator).__name__,
+        "symbol": _symbol(estimator),
+        "tol": float(estimator.tol),
+        "scores": estimator.training_.log_density,
+        "parameters": {name: describe(value) for name, value in sorted(estimator.get_params(deep=False).items())},
+        "versions": {"Python" if name == "python" else name: v or "unknown" for name, v in versions("plotly").items()},
+    }
+
+
 def _training_rows(estimator: Any) -> tuple[Array | None, Array]:
-    """Points that the estimator was fitted to (None for a kernel matrix or a graph), and the rows at which they stand."""
-    extension, n = estimator._extension, len(estimator.embedding_)
-    points, rows = extension.X, np.arange(n)
-    if isinstance(estimator, SDPEmbedding):
-        points, rows = extension.points, estimator._support
-    if len(rows) != len(points):
+    """Training points (None for a kernel matrix or a graph), and the row of each in the data."""
+    training, n = estimator.training_, len(estimator.embedding_)
+    if len(training.rows) != n and not isinstance(estimator, SDPEmbedding):
         raise ValueError(
-            f"`X_or_estimator` must have kept all rows, got {len(points)} points for {n} rows: it has merged equal rows, or "
-            "left out rows of weight zero. Fit it to distinct rows with positive weights."
+            f"`X_or_estimator` must have kept all rows, got {len(training.rows)} points for {n} rows: it has merged equal "
+            "rows, or left out rows of weight zero. Fit it to distinct rows with positive weights."
         )
-    return (None if points.shape[1] == 0 else points), rows
-
-
-def _scores(estimator: Any) -> Array:
-    """``score_samples`` of the training points, of which an SDPEmbedding has kept the degrees."""
-    extension = estimator._extension
-    return np.log(extension.m) if isinstance(estimator, SDPEmbedding) else extension.log_mass(extension.X)
+    return training.points, training.rows
 
 
 def _columns(points: Array, given: Sequence[str] | None, estimator: CertifiedEmbedding, first: int) -> tuple[Column, ...]:
-    """The columns in a few numbers each; those without a name are counted as the rows are."""
+    """Name and range of every column. Columns without names are numbered from ``first``, as rows are."""
     p = points.shape[1]
     names = getattr(estimator, "feature_names_in_", [f"column {first + j}" for j in range(p)]) if given is None else given
     if len(names) != p:
@@ -214,7 +223,7 @@ def _columns(points: Array, given: Sequence[str] | None, estimator: CertifiedEmb
 
 
 def _name_of(y: Any) -> str | None:
-    """What a pandas series is called."""
+    """The name of a pandas series."""
     name = getattr(y, "name", None)
     return name if isinstance(name, str) else None
 
@@ -223,15 +232,3 @@ def _symbol(estimator: CertifiedEmbedding) -> str | None:
     if getattr(estimator, "bandwidth_", None) is not None:
         return "σ"
     return "ℓ" if hasattr(estimator, "length_scale_") else None
-
-
-def _versions() -> dict[str, str]:
-    from .. import __version__  # not yet there when this module is imported
-
-    found = {"elliptope": __version__, "Python": platform.python_version()}
-    for library in _LIBRARIES:
-        try:
-            found[library] = version(library)
-        except PackageNotFoundError:  # installed by other means
-            found[library] = "unknown"
-    return found

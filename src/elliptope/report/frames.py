@@ -1,4 +1,4 @@
-"""Positions of the rows in each of the fits that the slider of a report runs through."""
+"""Positions of the rows in each of the fits of a report's slider."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ _MAX_AXES = 6
 
 
 def turned_frames(path: BandwidthPath, chosen: int) -> Array:
-    """Positions at every bandwidth, shape (m, n, k): the aligned embeddings, all turned alike.
+    """Positions at every bandwidth, shape (m, n, k): the aligned embeddings, rotated together.
 
-    The first columns of the chosen one are its eigenvectors. Others follow in the order of what they carry, over all
-    bandwidths.
+    The first columns of the chosen embedding are its eigenvectors. The others follow by their variance over all bandwidths.
     """
     frames, own = path.aligned, path.records[chosen].embedding
     width, rank = frames.shape[2], own.shape[1]

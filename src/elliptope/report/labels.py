@@ -15,7 +15,7 @@ _MAX_CLASSES = 20
 
 
 def check_labels(y: Any, labels: Any, n: int, rows: Array) -> tuple[Target | None, tuple[str, ...] | None]:
-    """What colours the ``rows``, and a label for each of them where it is not the name of its class."""
+    """Classes or values of the ``rows``, and a label for each row where it is not the name of its class."""
     names: Mapping | None = None
     per_row: Array | None = None
     if isinstance(labels, Mapping):
@@ -37,7 +37,7 @@ def check_labels(y: Any, labels: Any, n: int, rows: Array) -> tuple[Target | Non
 
 
 def _known(values: Array) -> Array:
-    """Entries without a text in them are no labels."""
+    """Values with empty text replaced by None."""
     if values.dtype.kind not in "OU":
         return values
     blank = np.array([isinstance(value, str) and not value.strip() for value in values.tolist()], dtype=bool)
@@ -49,7 +49,7 @@ def _known(values: Array) -> Array:
 
 
 def texts(values: Array) -> tuple[str, ...]:
-    """Every entry in words; nothing for one that is missing."""
+    """Every entry as text; empty where it is missing."""
     return tuple("" if value is None else str(value) for value in values.tolist())
 
 

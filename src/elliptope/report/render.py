@@ -1,4 +1,4 @@
-"""A report as HTML. Whatever comes from the data or from the user is escaped here, or quoted as JSON."""
+"""A report as HTML. Text from the data or the user is escaped, or quoted as JSON."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ import numpy as np
 from .._utils.arrays import Array
 from ..plotting.targets import Classes, Values
 from .content import Report
-from .words import explain, headline, outward, round_up, stands_for_another
+from .words import explain, headline, outward, share_text, stands_for_another
 
 # Rows in the table of outliers, columns in that of the data, and eigenvalues that are written out.
 _OUTLIERS = 12
 _MAX_COLUMNS = 200
 _MAX_SHARES = 4
-# Share of an eigenvalue below which its component is a line in the picture.
+# Share of an eigenvalue below which its component is invisible in the picture.
 _NEGLIGIBLE = 1e-3
 # In the order in which they run.
 _SCRIPTS = ("data.js", "scatter.js", "selection.js", "page.js")
@@ -65,7 +65,7 @@ def render(report: Report, library: str) -> str:
 
 
 def page_data(report: Report) -> dict[str, Any]:
-    """What the script of the page needs; arrays as the base64 of little-endian numbers."""
+    """The data of the page's script; arrays as the base64 of little-endian numbers."""
     target = report.target
     classes, values = None, None
     if isinstance(target, Classes):
@@ -102,7 +102,7 @@ def _base64(values: Array, dtype: str) -> str:
 
 
 def _quote(data: Any) -> str:
-    """JSON in which no character means anything to HTML."""
+    """JSON without characters that are special in HTML."""
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -134,7 +134,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _up(report: Report) -> int:
-    """The axis that is drawn upwards: the second component, or the density (the last axis) where that carries nothing."""
+    """The vertical axis: the second component or, where its share is negligible, the density (the last axis)."""
     shares, axes = report.spectra[report.chosen], report.frames.shape[2]
     return 1 if axes > 1 and len(shares) > 1 and shares[1] >= _NEGLIGIBLE else axes
 
@@ -162,7 +162,7 @@ def _facts(report: Report, k: int) -> str:
     low, high = outward(fit.certificate.objective, fit.certificate.upper_bound)
     facts = {
         "Rank": str(len(fit.eigenvalues)),
-        "Gap, at most": round_up(fit.certificate.relative_gap),
+        "Gap, at most": share_text(fit.certificate.relative_gap),
         "Objective reached": low,
         "Bound on any": high,
         "Eigenvalues (share)": _shares(report.spectra[k]),
@@ -214,7 +214,7 @@ def _most_outlying(report: Report) -> Array:
 
 def _scores(report: Report) -> str:
     text = f"By the logarithm of the density around them; the median row has {_score(np.median(report.scores))}."
-    # Where rows see nothing but themselves their scores are the same, and the table holds some of them at random.
+    # Rows without neighbours have equal scores, and the table holds an arbitrary choice of them.
     last = round(float(report.scores[_most_outlying(report)[-1]]), 2)
     count = int((np.round(report.scores, 2) <= last).sum())
     if count > _OUTLIERS:
@@ -247,7 +247,7 @@ def _path(report: Report) -> str:
             _scale(report, k),
             str(len(fit.eigenvalues)),
             _shares(report.spectra[k], "{:.0f}", 100),
-            round_up(fit.certificate.relative_gap),
+            share_text(fit.certificate.relative_gap),
             escape(headline(fit)),
         ]
         for k, fit in enumerate(report.fits)
@@ -285,7 +285,7 @@ def _figure(text: str) -> str:
 
 
 def _table(head: list[str], rows: Iterable[list[str]], figures: int = 0) -> str:
-    """A table of cells that are HTML already; the last ``figures`` columns are flush right."""
+    """A table of cells in HTML; the last ``figures`` columns are aligned to the right."""
     classes = [""] * (len(head) - figures) + [' class="figure"'] * figures
     titles = "".join(f'<th scope="col"{c}>{escape(title)}</th>' for c, title in zip(classes, head, strict=True))
     body = "".join(

@@ -1,4 +1,4 @@
-"""The fits that the slider of a report runs through: which bandwidths, and what they may cost."""
+"""The fits that the slider of a report shows: which bandwidths, and what they may cost."""
 
 from __future__ import annotations
 
@@ -20,19 +20,33 @@ from ..kernels.choice import BUILT_IN
 
 # Slider positions on either side of the estimator's bandwidth, and the factor between it and the last of them.
 _STEPS, _REACH = 5, 2.0
-# A proof costs n³: with so many steps, no longer ones, at so many rows all take a minute or two; larger tables get fewer.
-_LARGE_STEPS, _LARGE = 3, 10_000
-# A product costs n²: with so many of them at so many rows a fit takes seconds, and larger tables get fewer.
-_PRODUCTS, _SMALL = 5000, 2000
 # Bandwidths that a note lists one by one.
 _LISTED = 6
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What ``bandwidths="auto"`` may cost.
+
+    A proof costs n³ operations: at ``large`` rows, ``large_steps`` steps on either side take a minute or two, and more rows
+    get fewer steps. A product costs n²: at ``small`` rows a fit with ``products`` products takes seconds, and more rows get
+    fewer products.
+    """
+
+    large: int = 10_000
+    large_steps: int = 3
+    small: int = 2000
+    products: int = 5000
+
+
+LIMITS = Limits()
 
 
 @dataclass(frozen=True)
 class Slider:
     """Fits in ascending order of bandwidth; ``path.records[chosen]`` is the estimator itself.
 
-    ``note`` says which bandwidths one might look for in vain, and why; ``interrupted``, that Ctrl-C is the reason.
+    ``note`` says which bandwidths are left out, and why; ``interrupted``, whether Ctrl-C is the reason.
     """
 
     path: BandwidthPath
@@ -42,32 +56,36 @@ class Slider:
 
 
 def make_slider(
-    estimator: Any, points: Array | None, rows: Array, bandwidths: Any, *, random_state: Any, verbose: bool
+    estimator: Any,
+    points: Array | None,
+    rows: Array,
+    bandwidths: Any,
+    *,
+    random_state: Any,
+    verbose: bool,
+    limits: Limits = LIMITS,
 ) -> Slider:
-    """Fit at other bandwidths: all that were asked for; or those of ``"auto"``, as far as they are cheap.
+    """Fit at other bandwidths: at all that were asked for, or at those of ``"auto"`` that ``limits`` allow.
 
-    Ctrl-C keeps what is done.
+    Ctrl-C keeps the fits that are done.
     """
     automatic = isinstance(bandwidths, str) and bandwidths == "auto"
-    others = other_bandwidths(bandwidths, estimator, len(rows))
-    own, w = _own_record(estimator, rows), estimator._extension.w
+    others = other_bandwidths(bandwidths, estimator, len(rows), limits)
+    own, w = _own_record(estimator, rows), estimator.training_.weights
     if not others or points is None:
         return Slider(BandwidthPath((own,), (), w), 0, _no_slider(estimator, len(rows)) if automatic else None)
-    budget = _budget(estimator, len(rows)) if automatic else None
-    parameters = {**estimator.get_params(), "random_state": random_state}
-    del parameters["bandwidth"], parameters["verbose"]
-    if not isinstance(estimator.diagonal, str) and not callable(estimator.diagonal):
-        parameters["diagonal"] = np.asarray(estimator.diagonal)[rows]
+    budget = _budget(estimator, len(rows), limits) if automatic else None
+    parameters = _parameters(estimator, rows, random_state)
 
     def ends(record: PathRecord) -> bool:
-        """Smaller bandwidths are harder still."""
+        """Whether to stop here: smaller bandwidths are harder still."""
         return budget is not None and record.bandwidth < own.bandwidth and record.status != "optimal"
 
     try:
         path = follow_path(points, others, parameters, sample_weight=w, callback=ends, verbose=verbose, max_products=budget)
     except KeyboardInterrupt:  # before the first of them was done
         path = BandwidthPath((), tuple(others), w)
-    # A draft is of no use to somebody who has not asked for it.
+    # Unfinished fits are shown only at bandwidths that were asked for.
     drafts = [record for record in path.records if budget is not None and record.status == "max_iter"]
     shown = {record.bandwidth: record for record in (*path.records, own) if record not in drafts}
     records = tuple(shown[sigma] for sigma in sorted(shown))
@@ -81,8 +99,8 @@ def make_slider(
     return Slider(BandwidthPath(records, path.missing, w), records.index(own), " ".join(reasons) or None, interrupted)
 
 
-def other_bandwidths(bandwidths: Any, estimator: Any, n: int) -> list[float]:
-    """The bandwidths to be solved for, the estimator's own left out."""
+def other_bandwidths(bandwidths: Any, estimator: Any, n: int, limits: Limits = LIMITS) -> list[float]:
+    """The bandwidths to solve for, without the estimator's own."""
     automatic = isinstance(bandwidths, str) and bandwidths == "auto"
     if isinstance(bandwidths, str) and not automatic:
         raise ValueError(f"`bandwidths` must be 'auto', None or a sequence of positive numbers, got {bandwidths!r}.")
@@ -94,18 +112,27 @@ def other_bandwidths(bandwidths: Any, estimator: Any, n: int) -> list[float]:
             f"{bandwidths!r}."
         )
     if automatic:
-        count = min(_STEPS, int(_LARGE_STEPS * (_LARGE / n) ** 3))
+        count = min(_STEPS, int(limits.large_steps * (limits.large / n) ** 3))
         return [estimator.bandwidth_ * _REACH ** (step / _STEPS) for step in range(-count, count + 1) if step]
     return [sigma for sigma in check_bandwidths(bandwidths) if sigma != estimator.bandwidth_]
+
+
+def _parameters(estimator: Any, rows: Array, random_state: Any) -> dict[str, Any]:
+    """Parameters of the other fits: the estimator's own, with the diagonal of the rows that are shown."""
+    parameters = {**estimator.get_params(), "random_state": random_state}
+    del parameters["bandwidth"], parameters["verbose"]
+    if not isinstance(estimator.diagonal, str) and not callable(estimator.diagonal):
+        parameters["diagonal"] = np.asarray(estimator.diagonal)[rows]
+    return parameters
 
 
 def _varies(estimator: Any) -> bool:
     return isinstance(estimator, SDPEmbedding) and isinstance(estimator.kernel, str) and estimator.kernel in BUILT_IN
 
 
-def _budget(estimator: Any, n: int) -> int | None:
-    """Products for each fit, no fewer than the estimator's own has taken; None where fits are cheap anyway."""
-    return None if n <= _SMALL else max(int(_PRODUCTS * (_SMALL / n) ** 2), estimator.n_products_)
+def _budget(estimator: Any, n: int, limits: Limits) -> int | None:
+    """Products allowed per fit, at least those of the estimator's own; None, without limit, where n is small."""
+    return None if n <= limits.small else max(int(limits.products * (limits.small / n) ** 2), estimator.n_products_)
 
 
 def _no_slider(estimator: Any, n: int) -> str:
@@ -115,7 +142,7 @@ def _no_slider(estimator: Any, n: int) -> str:
 
 
 def _reasons(path: BandwidthPath, drafts: list[PathRecord], budget: int | None, interrupted: bool) -> list[str]:
-    """Why bandwidths are left out, in a sentence for each reason."""
+    """Why bandwidths are left out: a sentence for each reason."""
     reasons = []
     if drafts:
         reasons.append(f"{_listed(r.bandwidth for r in drafts)} left out: not solved by {budget} products.")
@@ -141,7 +168,7 @@ def _own_record(estimator: CertifiedEmbedding, rows: Array) -> PathRecord:
     return PathRecord(
         bandwidth=math.nan if scale is None else scale,
         embedding=embedding,
-        factor=embedding,  # nothing will start from it
+        factor=embedding,  # no fit starts from it
         eigenvalues=estimator.eigenvalues_,
         certificate=estimator.certificate_,
         status=estimator.status_,

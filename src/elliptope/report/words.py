@@ -1,20 +1,19 @@
-"""What a certificate says, in plain words and with its own numbers.
+"""A certificate in plain words, with its numbers.
 
-Numbers are rounded to the safe side: an objective down, a bound and a gap up, so that what is proved of a number is true of
-the number that is shown.
+An objective is rounded down, a bound and a gap up, so that what is proved holds for the numbers shown.
 """
 
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
+from .._utils.rounding import decimal_above
 from ..estimators.path.records import PathRecord
 from ..sdp import Certificate
 
-# Digits of an objective that are always shown, and the most that double precision can tell apart.
+# Digits of an objective: the fewest shown, and the most that double precision has.
 _DIGITS, _MOST_DIGITS = 6, 15
-_GAP_DIGITS = 2
 # Shares from here on read better as percentages than as powers of ten.
 _PERCENT = Decimal("0.001")
 _SPACE = "\N{NO-BREAK SPACE}"
@@ -40,12 +39,12 @@ def explain(record: PathRecord, n: int, tol: float) -> list[str]:
 
 
 def stands_for_another(c: Certificate) -> bool:
-    """Whether the problem that was solved is an approximation: what is known of the exact one is then another claim."""
+    """Whether an approximate problem was solved, so that there is a second claim, about the exact one."""
     return bool(c.error_below or c.error_above)
 
 
 def outward(low: float, high: float) -> tuple[str, str]:
-    """Both numbers with digits enough to tell them apart, ``low`` rounded down and ``high`` up."""
+    """Both numbers with enough digits to differ, ``low`` rounded down and ``high`` up."""
     size = _exponent(max(abs(low), abs(high) if math.isfinite(high) else 0.0))
     last = size - _DIGITS + 1
     if math.isfinite(high) and high > low:
@@ -55,13 +54,13 @@ def outward(low: float, high: float) -> tuple[str, str]:
     return down, f"{Decimal(high).quantize(quantum, ROUND_CEILING):f}" if math.isfinite(high) else "∞"
 
 
-def round_up(share: float) -> str:
+def share_text(share: float) -> str:
     """Two digits, upwards: 12 %, or 1.1 × 10⁻⁷."""
     if not math.isfinite(share):
         return "∞"
     if share <= 0:
         return "0"
-    return _two_digits(Context(prec=_GAP_DIGITS, rounding=ROUND_CEILING).create_decimal(share))
+    return _two_digits(decimal_above(share))
 
 
 def _two_digits(share: Decimal) -> str:
@@ -87,18 +86,18 @@ def _claim(c: Certificate) -> str:
 
 
 def _exception(c: Certificate) -> str:
-    return "" if c.grade == "proved" else f", except with a probability of at most {round_up(c.failure_probability)}"
+    return "" if c.grade == "proved" else f", except with a probability of at most {share_text(c.failure_probability)}"
 
 
 def _exact_claim(c: Certificate) -> str:
-    """What follows for the problem that the solved one stands for, from bounds on how far the two may differ."""
+    """The claim about the exact problem, from bounds on its difference to the approximate one."""
     low, high = outward(*c.exact_interval)
     reached = f"Measured by the exact kernel, for which the approximate one stands, this embedding reaches at least {low}"
     if not math.isfinite(c.exact_interval[1]) or c.grade == "estimate":
         return f"{reached}. How much higher another one could get is not known."
     return (
         f"{reached}, and no embedding gets above {high}{_exception(c)}: what could still be gained there is at most "
-        f"{round_up(c.exact_relative_gap)}. These bounds take in all that the approximation may have changed."
+        f"{share_text(c.exact_relative_gap)}. These bounds take in all that the approximation may have changed."
     )
 
 
@@ -125,7 +124,7 @@ def _room(c: Certificate, tol: float) -> str:
     if c.weights != "own":
         whole = "what has been gained over an embedding in which no row takes notice of any other"
     asked = _two_digits(Decimal(repr(tol)))
-    return f"What could still be gained is at most {round_up(c.relative_gap)} of {whole} ({asked} was asked for)."
+    return f"What could still be gained is at most {share_text(c.relative_gap)} of {whole} ({asked} was asked for)."
 
 
 def _verdict(record: PathRecord) -> str:

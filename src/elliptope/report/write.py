@@ -1,4 +1,4 @@
-"""From a table or a model to a file."""
+"""Write a report to a file."""
 
 from __future__ import annotations
 
@@ -111,12 +111,12 @@ def write_report(
 
 
 def page_bytes(report: Report, library: str) -> bytes:
-    """The page as it is stored; text may hold half of a surrogate pair."""
+    """The page in UTF-8. Text may contain lone surrogates, which are replaced."""
     return render(report, library).encode("utf-8", "replace")
 
 
 def plotly_script() -> str:
-    """The source of plotly.js, as the Python package brings it along."""
+    """The source of plotly.js, from the Python package."""
     try:
         from plotly.offline import get_plotlyjs
     except ImportError:

@@ -3,6 +3,7 @@
 from .ascent import METHODS
 from .certificates.certificate import Certificate
 from .certificates.uniqueness import NullSpace
-from .solve import Progress, Solution, solve
+from .loop import Progress
+from .solve import Solution, certify, solve
 
-__all__ = ["METHODS", "Certificate", "NullSpace", "Progress", "Solution", "solve"]
+__all__ = ["METHODS", "Certificate", "NullSpace", "Progress", "Solution", "certify", "solve"]

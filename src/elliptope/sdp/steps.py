@@ -6,6 +6,7 @@ rounding beside.
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,14 +15,24 @@ from .._utils.arrays import Array, absolute_total, all_nonzero, columnwise, like
 from .._utils.rounding import TINY
 
 compiled: Any
+_why_not = ""
 try:
     from . import _steps as compiled
-except ImportError:  # no compiler where the package was built
-    compiled = None
+except ImportError as error:
+    compiled, _why_not = None, str(error)
 
 # Entries of a factor up to which compiled steps, which have one thread and sum from left to right, are used.
 _LARGEST = 50_000
 _DOUBLE = np.dtype(np.float64)
+
+
+def compiled_status() -> str:
+    """Whether compiled steps are in use, and why not, in words."""
+    if compiled is not None:
+        return "in use"
+    if importlib.util.find_spec(f"{__package__}._steps") is None:
+        return "not in use: not built (there was no C compiler when elliptope was installed, or the build failed)"
+    return f"not in use: {_why_not}"
 
 
 class Rows(NamedTuple):

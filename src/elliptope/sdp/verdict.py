@@ -8,11 +8,6 @@ from .._utils.rounding import round_up
 from .certificates.certificate import NATURAL, Certificate
 from .certificates.uniqueness import NullSpace
 
-# Rows are polished to this part of the tolerance, so that the extension returns the embedding well within it.
-POLISH = 1e-2
-# Error of B, relative to the tolerance, beyond which a solve that rounding has ended is not called optimal.
-_LOOSE = 100.0
-
 
 @dataclass(frozen=True)
 class Ended:
@@ -24,12 +19,15 @@ class Ended:
     iterations: int
 
 
-def verdict(certificate: Certificate, ended: Ended, tol: float, polish: bool) -> tuple[str, str]:
-    """Status and message of a solve with that certificate."""
+def verdict(certificate: Certificate, ended: Ended, tol: float, polish: bool, settled: float) -> tuple[str, str]:
+    """Status and message of a solve with that certificate.
+
+    ``settled`` is the stationarity, relative to ``tol``, of rows that were polished.
+    """
     gap = f"relative gap {round_up(certificate.relative_gap, 3)} ({certificate.grade}), tol={tol:.2e}"
     reached = certificate.relative_gap <= tol
     if ended.stop is None and reached and certificate.grade == "proved":
-        reason = _undetermined(certificate, tol, polish)
+        reason = _undetermined(certificate, tol, polish, settled)
         if reason:
             return "degenerate", f"{reason} ({gap})"
     if ended.stop == "interrupted":
@@ -46,13 +44,13 @@ def verdict(certificate: Certificate, ended: Ended, tol: float, polish: bool) ->
     return "max_iter", f"no further progress after {ended.iterations} iterations ({gap}); increase tol"
 
 
-def _undetermined(certificate: Certificate, tol: float, polish: bool) -> str | None:
+def _undetermined(certificate: Certificate, tol: float, polish: bool, settled: float) -> str | None:
     """Why the optimal B is not determined to working precision, if it is not."""
     null = certificate.null_space
     if null is None:
         if polish and certificate.weights not in NATURAL:
             return "some rows are held so weakly that nothing determines them"
-        if polish and certificate.stationarity > POLISH * tol:
+        if polish and certificate.stationarity > settled * tol:
             return f"rounding leaves B undetermined: its rows are stationary to {certificate.stationarity:.1e} only"
         return None  # with a loose tolerance nothing is known of L, and B is not claimed to be accurate
     if not null.unique:
@@ -61,7 +59,7 @@ def _undetermined(certificate: Certificate, tol: float, polish: bool) -> str | N
         return None
     if not null.strict:
         return f"strict complementarity fails to working precision, which leaves B undetermined: {_dimensions(null)}"
-    if certificate.stationarity > tol * min(1.0, _LOOSE * null.spectral_gap):
+    if certificate.stationarity > tol * min(1.0, null.spectral_gap / settled):
         return (
             f"rounding leaves B undetermined: its rows are stationary to {certificate.stationarity:.1e}, and L has a "
             f"spectral gap of {null.spectral_gap:.1e}"

@@ -11,8 +11,8 @@ same with :math:`S_n`. B⋆⋆ maximises f over the psd B with :math:`\langle\va
 X. B⋆ maximises :math:`f_n - \lambda\operatorname{Tr}` where the constraint is asked for on the sample only. The dimension is
 p here, so that d can be the diagonal; the paper calls both d.
 
-Nothing here can check that the sample is independent and uniform. What can be checked is: numbers without meaning raise;
-a condition of a theorem that is not met is named in :attr:`Guarantee.failed`, next to the number.
+That the sample is independent and uniform cannot be checked. Arguments out of range raise an error. A condition of a theorem
+that does not hold is named in :attr:`Guarantee.failed`, next to the number.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from .._utils.checks import check_between, check_finite, check_integer, check_no
 from ..kernels.choice import make_kernel
 from ..operators import kernel_matrix
 
-# Excess of λmax over κ², and asymmetry of a kernel matrix relative to its largest entry, that are put down to rounding.
+# Excess of λmax over κ², and asymmetry of a kernel matrix relative to its largest entry, that may be rounding.
 _ROUNDING = 1e-10
-# Up to here the dense eigensolver takes no time to speak of.
+# Points up to which the dense eigensolver takes little time.
 _DENSE_SIZE = 1000
 # The theorem's δ is below this, so that both its parts hold together with positive probability.
 _LARGEST_DELTA = 1 / 3
@@ -44,7 +44,7 @@ _LARGEST_LOG = 700
 
 @dataclass(frozen=True)
 class Guarantee:
-    """A number, the probability with which it bounds what it should, and the conditions that are not met.
+    """A bound, the probability with which it holds, and the conditions that fail.
 
     ``value`` is the formula of the theorem whether or not its conditions hold; ``probability`` is claimed only if ``holds``.
     """

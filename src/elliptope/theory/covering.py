@@ -2,7 +2,7 @@ r"""How well a sample covers its domain: the fill distance, enclosed from both s
 
 .. math:: h_{\hat X, X} = \sup_{x \in X} \min_i \lVert x_i - x \rVert .
 
-The distance to the sample changes by no more than one moves, so its largest value over finitely many candidates
+The distance to the sample is Lipschitz with constant 1, so that its largest value over finitely many candidates
 :math:`z \in X` is below h by at most the covering radius of the candidates.
 """
 
@@ -18,7 +18,7 @@ from sklearn.utils import check_array
 from .._utils.arrays import Array
 from .._utils.checks import check_integer, check_positive
 
-# Points that a cover may have: a finer one should be asked for knowingly, axis by axis, and not by a slip of `spacing`.
+# Largest number of points of a cover, so that a mistaken `spacing` does not fill the memory.
 _LARGEST_COVER = 10**7
 
 
@@ -44,7 +44,7 @@ def fill_distance(X: Array, candidates: Array | Cover) -> FillDistance:
     .. math:: \max_z \min_i \lVert x_i - z\rVert \;\le\; h_{\hat X, X} \;\le\; \max_z \min_i \lVert x_i - z\rVert + \rho
 
     ``candidates`` z are points of the domain, shape (q, p): a grid, or a fresh sample. They alone give the lower end; a
-    :class:`Cover` brings the covering radius ρ too. Candidates outside the domain spoil the lower end.
+    :class:`Cover` brings the covering radius ρ too. With candidates outside the domain the lower end is not valid.
     """
     X = check_array(X, dtype=np.float64, input_name="X")
     cover = candidates if isinstance(candidates, Cover) else Cover(candidates, math.inf)

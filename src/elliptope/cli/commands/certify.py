@@ -19,9 +19,9 @@ from ..models import load_model
 
 SUMMARY = "the certificate of a model, checked again"
 _GRADES = ("estimate", "probabilistic", "proved")
-# A proof tries shifts that grow by half of themselves, and may therefore end at a bound that is a little looser.
+# A proof tries shifts that grow by half, and may therefore end at a slightly looser bound than the stored one.
 _LOOSER = 2.0
-# Relative difference of two objectives that is put down to rounding.
+# Relative difference of two objectives that may be rounding.
 _ROUNDING = 1e-8
 
 
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
 
 
 def _confirms(found: Certificate, stored: Certificate, tol: float) -> bool:
-    """Whether what was found is at least what was claimed."""
+    """Whether the new certificate is at least as good as the stored one."""
     return (
         _GRADES.index(found.grade) >= _GRADES.index(stored.grade)
         and found.relative_gap <= max(tol, _LOOSER * stored.relative_gap)

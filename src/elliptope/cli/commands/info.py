@@ -1,4 +1,4 @@
-"""About the installation: versions, and which optional libraries are there. About a model: what it was fitted to, and how.
+"""About the installation: versions, optional libraries, compiled steps. About a model: what it was fitted to, and how.
 
 examples:
   elliptope info
@@ -10,19 +10,18 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from ... import __version__
 from ..._utils.threads import usable_cores
+from ..._utils.versions import versions
 from ...persistence import read_header
+from ...sdp.steps import compiled_status
 from ..console import Console
 from ..errors import ExitCode
 from ..fitting import facts, sentence
 from ..models import load_model
 
 SUMMARY = "about the installation, or about a model"
-_LIBRARIES = ("numpy", "scipy", "scikit-learn")
 # Optional library: the extra that brings it.
 _OPTIONAL = {"matplotlib": "plot", "plotly": "report", "pyarrow": "cli", "pynndescent": "neighbors"}
 
@@ -43,26 +42,19 @@ def run(args: argparse.Namespace, console: Console) -> int:
 
 
 def installation() -> dict[str, Any]:
+    found = versions(*_OPTIONAL)
     return {
-        "elliptope": __version__,
-        "python": platform.python_version(),
-        **{name: _version(name) for name in _LIBRARIES},
-        **{name: _version(name) or f"not installed (extra {extra})" for name, extra in _OPTIONAL.items()},
+        **found,
+        **{name: found[name] or f"not installed (extra {extra})" for name, extra in _OPTIONAL.items()},
         "platform": platform.platform(),
         "cores": usable_cores(),
+        "compiled_steps": compiled_status(),
         "ELLIPTOPE_DATA": os.environ.get("ELLIPTOPE_DATA"),
     }
 
 
-def _version(library: str) -> str | None:
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return None
-
-
 def _table(about: dict[str, Any]) -> list[str]:
-    """Entries that there are, in one line each."""
+    """One line per entry that is not None."""
     lines = {}
     for name, value in about.items():
         if isinstance(value, dict):

@@ -25,7 +25,7 @@ from ..options import add_estimator, add_output, add_output_format, add_table, p
 from ..writing import Target, write_result
 
 SUMMARY = "spectra and certificates along a path of bandwidths"
-# Bandwidths when none are given: so many, from half to twice the one that `embed` would choose.
+# Bandwidths by default: their number, and the factor below and above the one that `embed` would choose.
 _COUNT, _REACH = 11, 2.0
 
 

@@ -62,7 +62,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
         coordinates.check_columns(kept)
     if not hasattr(model.est, "certificate_"):
         raise CommandError(f"{args.input}: a {type(model.est).__name__} has no report; sdp and rkhs embeddings have one")
-    # The slider takes longer than all else, and may be interrupted: what is done is kept before.
+    # Written before the slider, which takes longest and may be interrupted.
     if args.save_model:
         save_model(model, args.save_model, args.force)
         console.note(f"written: {args.save_model}")
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
             verbose=not console.quiet,
         )
         file.write(page_bytes(report, library))
-    if report.note and not report.interrupted:  # of which there was a warning
+    if report.note and not report.interrupted:  # that has had its warning
         console.note(f"{report.note} (--bandwidths asks for others)" if report.symbol == "σ" else report.note)
     console.note(f"written: {args.output}")
     outputs = {"output": args.output, "model": args.save_model, "coordinates": args.coordinates}
@@ -112,7 +112,7 @@ def _stored(args: argparse.Namespace) -> Model:
 
 
 def _colours(label: Column) -> Any:
-    """Labels as numbers where all that are given are."""
+    """Labels as numbers, if all that are not empty are numbers."""
     values = label.values.tolist()
     given = [value for value in values if not isinstance(value, str) or value.strip()]
     if given and all(isinstance(value, str) and is_number(value) for value in given):

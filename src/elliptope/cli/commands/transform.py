@@ -35,7 +35,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
     target.check_columns(data.kept)
     console.note(data.describe())
     with warnings.catch_warnings():
-        # Columns have been matched here; scikit-learn cannot see that in an array.
+        # Columns have been matched by name already; scikit-learn gets an array without names.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         Z = model.est.transform(model.inputs(data.X))
     facts = {"model": args.model, "source": data.source, "n_samples": len(Z), "n_components": Z.shape[1]}

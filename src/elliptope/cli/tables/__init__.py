@@ -1,4 +1,4 @@
-"""Tables in and out: CSV, TSV, Parquet, NPY and NPZ, from files and streams.
+"""Read and write tables: CSV, TSV, Parquet, NPY and NPZ, in files and streams.
 
 A table to be written is a dictionary of arrays: a vector is a column, and a matrix ``z`` the columns ``z1``, ``z2``, ….
 """
@@ -38,7 +38,7 @@ _DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 @dataclass(frozen=True)
 class Form:
-    """How a table is to be read, as far as the user says. None: by the suffix, by default or by what is found."""
+    """How to read a table. None: decided by the suffix, by default or by the contents."""
 
     format: str | None = None
     delimiter: str | None = None
@@ -70,7 +70,7 @@ def has_table_suffix(path: str) -> bool:
 
 
 def open_reader(stream: BinaryIO, source: str, format: str, form: Form) -> Reader:
-    """The table in ``stream``, its columns known."""
+    """A reader of the table in ``stream``, which knows its columns."""
     if format == "npy":
         return read_npy(stream, source)
     if format == "npz":
@@ -84,7 +84,7 @@ def open_reader(stream: BinaryIO, source: str, format: str, form: Form) -> Reade
 
 
 def check_writer(format: str) -> None:
-    """Before anything is computed: is there the library that writes this format?"""
+    """Raise, before anything is computed, if the library for this format is missing."""
     if format == "parquet":
         pyarrow()
 
@@ -101,7 +101,7 @@ def write_table(arrays: dict[str, Array], stream: BinaryIO, format: str) -> None
 
 
 def flatten(arrays: dict[str, Array]) -> dict[str, Array]:
-    """One entry per column, with matrices split."""
+    """One entry per column: matrices are split."""
     columns: dict[str, Array] = {}
     for name, array in arrays.items():
         new = {name: array} if array.ndim == 1 else {f"{name}{k + 1}": column for k, column in enumerate(array.T)}

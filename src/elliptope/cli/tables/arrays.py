@@ -44,7 +44,7 @@ class ArrayReader(Reader):
 
 
 def _as_text(column: Array) -> Array:
-    """Numbers and text as they are; bytes, times and other things as text."""
+    """Numbers and text unchanged; bytes, times and others as text."""
     return column if column.dtype.kind in "biufU" else column.astype(str)
 
 
@@ -57,7 +57,7 @@ def read_npy(stream: BinaryIO, source: str) -> ArrayReader:
 
 
 def read_npz(stream: BinaryIO, source: str, block: str | None = None) -> ArrayReader:
-    """The ``block`` (by default, the only array with two dimensions) and all vectors of as many entries."""
+    """The matrix ``block`` (by default the only one) and all vectors of the same length."""
     archive = _load(stream, source, "npz")
     if not isinstance(archive, NpzFile):
         raise TableError(source, "a single array, not an archive (--format npy)")
@@ -80,7 +80,7 @@ def read_npz(stream: BinaryIO, source: str, block: str | None = None) -> ArrayRe
 
 
 def _unpack(archive: NpzFile, source: str) -> tuple[dict[str, Array], list[str]]:
-    """The arrays, and the names of those that hold Python objects, which nobody may want."""
+    """The arrays, and the names of those that hold Python objects: an error only if one of them is needed."""
     arrays, objects = {}, []
     for name in archive.files:
         try:
@@ -94,7 +94,7 @@ def _unpack(archive: NpzFile, source: str) -> tuple[dict[str, Array], list[str]]
 
 def _load(stream: BinaryIO, source: str, kind: str) -> Array | NpzFile:
     try:
-        # Pipes cannot be searched, which reading an archive takes.
+        # An archive needs random access, which pipes do not have.
         return np.load(stream if stream.seekable() else io.BytesIO(stream.read()), allow_pickle=False)
     except _DAMAGED as error:
         raise _damaged(source, kind, error) from None
@@ -142,7 +142,7 @@ def _vectors_only(vectors: dict[str, Array], source: str) -> ArrayReader:
 
 
 def write_npy(arrays: dict[str, Array], stream: BinaryIO) -> None:
-    """The only array there is."""
+    """Write the only array of the table."""
     (array,) = arrays.values()
     np.save(stream, array, allow_pickle=False)
 

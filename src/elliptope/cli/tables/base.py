@@ -1,4 +1,4 @@
-"""What all readers of tables share: the contract, and words for places in a table.
+"""The contract of all readers of tables, and names for places in a table.
 
 Rows and columns are counted from 1 in everything that users see.
 """
@@ -26,15 +26,15 @@ class Reader(ABC):
     source : str
         The file, as the user calls it.
     names : list of str or None
-        One per column; None for a column that cannot have a name, ``""`` for one that lacks it.
+        One per column: None where the format has no names, ``""`` where a name is missing.
     default : list of int
-        The columns that are features when nothing else is said.
+        The columns that are features by default.
     header : bool or None
         Whether names were found in the first line; None for formats that have no such line.
     has_label : bool
         Whether a column has been chosen as the label.
     unread : list of str
-        What else there is in the file, and cannot be read.
+        Names of columns that cannot be read.
     """
 
     source: str
@@ -52,16 +52,16 @@ class Reader(ABC):
         """The columns ``numbers`` as a float64 matrix, not necessarily finite, and the columns ``others`` as they are."""
 
     def row(self, i: int) -> str:
-        """How to call row ``i`` (from 0)."""
+        """Name of row ``i`` (from 0) in messages."""
         return f"row {i + 1}"
 
     def column(self, j: int) -> str:
-        """How to call column ``j`` (from 0)."""
+        """Name of column ``j`` (from 0) in messages."""
         name = self.names[j]
         return f"column {j + 1} ({shown(name)})" if name else f"column {j + 1}"
 
     def handle(self, j: int) -> str:
-        """What to call column ``j`` on the command line: its name, or its position if a shell would not like the name."""
+        """Column ``j`` on the command line: its name, or its position if the name would need quotes."""
         name = self.names[j]
         return name if name and _PLAIN.fullmatch(name) else str(j + 1)
 
@@ -84,11 +84,11 @@ class Reader(ABC):
         return self.error(f"{kind} where numbers are expected; {self.remedy(j)}", j=j)
 
     def remedy(self, j: int) -> str:
-        """What to do about a column that holds no numbers."""
+        """What to do about a column without numbers."""
         name = self.handle(j)
         keep = "" if self.has_label else f", or keep it with --label {name}"
         return f"leave the column out with --drop {name}{keep}"
 
     def cure(self, j: int) -> str:
-        """What to do about values that a column lacks."""
+        """What to do about missing values."""
         return f"fill it in, take such rows out of the table, or leave the column out with --drop {self.handle(j)}"

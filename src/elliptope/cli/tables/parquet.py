@@ -12,7 +12,7 @@ from ..._utils.arrays import Array
 from ..errors import TableError, missing_extra
 from .base import Reader
 
-# What pandas calls an index without a name.
+# Prefix that pandas gives an index without a name.
 _INDEX = "__index_level_"
 
 
@@ -67,7 +67,7 @@ def write_parquet(columns: dict[str, Array], stream: BinaryIO) -> None:
 
 
 def pyarrow() -> tuple[Any, Any]:
-    """The library, or an error that names the extra."""
+    """The library; an error that names the extra if it is not installed."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as parquet

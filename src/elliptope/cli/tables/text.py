@@ -1,7 +1,7 @@
-"""CSV and TSV: rows are converted as they come, so that only numbers are kept in memory.
+"""CSV and TSV. Rows are converted one by one, so that only numbers are kept in memory.
 
-Errors name the line of the file. Everything that looks like a number to Python is one, except digits grouped by underscores;
-true and false are 1 and 0, as they are in Parquet.
+Errors name the line of the file. Numbers are what Python reads as such, except digits grouped by underscores; true and false
+are 1 and 0, as in Parquet.
 """
 
 from __future__ import annotations
@@ -21,30 +21,32 @@ from ..._utils.arrays import Array
 from ..errors import TableError, UsageError, shown
 from .base import Reader
 
-# A line of this many characters is no row of a table, and would fill the memory.
-_LONGEST_LINE = 2**26
-# Delimiters that are suggested when the one in use splits nothing.
+# Delimiters to suggest when the current one splits nothing.
 _DELIMITERS = (",", ";", "\t", "|", " ")
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-", "."}
 _TRUTH = {"true": 1.0, "false": 0.0}
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*")
-# The first line by which a file tells spreadsheets its delimiter.
+# The first line that names the delimiter for spreadsheets.
 _SEPARATOR = re.compile(r"\"?sep=(.)\"?\s*", flags=re.IGNORECASE)
-# The csv module puts quotes around characters that end a line, of those it is told; files get the shorter end.
+# The csv module quotes cells that contain a character of its line end. With this one it quotes both; files get "\n".
 _LINE_END = "\r\n"
 # What `errors="surrogateescape"` makes of bytes that cannot be decoded.
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
 
 
 class Dialect(NamedTuple):
-    """How a text file is to be read. None: to be found out."""
+    """How to read a text file. ``header=None``: decide by the first two rows.
+
+    A line of ``longest_line`` characters is no row of a table, and might fill the memory.
+    """
 
     delimiter: str
     decimal: str = "."
     encoding: str = "utf-8"
     header: bool | None = None
-    guess: bool = True  # whether to doubt the delimiter
+    guess: bool = True  # whether the delimiter may be wrong
+    longest_line: int = 2**26
 
 
 class TextReader(Reader):
@@ -125,7 +127,7 @@ class TextReader(Reader):
                 yield line, row
 
     def _decode(self, stream: BinaryIO) -> Iterator[str]:
-        """Lines of text; an error if they are not in the encoding or no text at all."""
+        """Lines of text; an error if they are not in the encoding, or not text."""
         encoding = self.dialect.encoding
         name = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
         try:
@@ -134,21 +136,21 @@ class TextReader(Reader):
             raise UsageError(f"--encoding must name a text encoding that Python knows, got {encoding!r}") from None
         number = 0
         try:
-            while line := text.readline(_LONGEST_LINE):
+            while line := text.readline(self.dialect.longest_line):
                 number += 1
                 self._check_line(line, number)
                 yield line
         except UnicodeError as error:
             raise TableError(self.source, f"not {encoding} text ({error})", f"line {number + 1}") from None
         finally:
-            # The stream is not ours to close. Rows that are no longer wanted may outlive it, though.
+            # The caller closes the stream, possibly before this generator ends.
             with contextlib.suppress(ValueError):
                 text.detach()
 
     def _check_line(self, line: str, number: int) -> None:
-        place = f"line {number}"
-        if len(line) == _LONGEST_LINE:
-            raise TableError(self.source, f"more than {_LONGEST_LINE} characters in one line: this is not a table", place)
+        place, longest = f"line {number}", self.dialect.longest_line
+        if len(line) == longest:
+            raise TableError(self.source, f"more than {longest} characters in one line: this is not a table", place)
         if "\0" in line:
             raise TableError(self.source, "NUL bytes: not a text file, or UTF-16 (--encoding utf-16)", place)
         if not line.isascii() and (found := _UNDECODABLE.search(line)):
@@ -176,7 +178,7 @@ class TextReader(Reader):
         return TableError(self.source, problem, f"row {len(self._lines)} (line {line})")
 
     def _slowly(self, row: list[str], numbers: Sequence[int]) -> list[float]:
-        """The current row, in which not all is a number to Python: truth values are, here."""
+        """The current row, in which some cells are not numbers to Python: truth values are converted."""
         self._blame(row, numbers)
         cells = [self._with_point(row[j]) for j in numbers]
         return [_TRUTH[cell.strip().lower()] if _is_truth(cell) else float(cell) for cell in cells]
@@ -211,7 +213,7 @@ class TextReader(Reader):
         return _is_truth(cell) or is_number(self._with_point(cell))
 
     def _with_point(self, cell: str) -> str:
-        """The cell with the decimal point that Python wants; a cell that already has one is left to be refused."""
+        """The cell with a decimal point. A cell that has one already is made invalid."""
         decimal = self.dialect.decimal
         return cell if decimal == "." else cell.replace(".", "_").replace(decimal, ".")
 
@@ -252,7 +254,7 @@ def write_text(columns: dict[str, Array], stream: BinaryIO, delimiter: str) -> N
 
 
 class _Encoder:
-    """Takes rows and writes lines of bytes. Unlike a ``TextIOWrapper`` it never closes, nor flushes a broken pipe."""
+    """Writes rows as bytes. Unlike a ``TextIOWrapper`` it never closes the stream, nor flushes a broken pipe."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.stream = stream

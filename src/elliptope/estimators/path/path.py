@@ -21,11 +21,12 @@ from sklearn.utils import check_array
 
 from ..._utils.arrays import Array
 from ..._utils.checks import check_positive
+from ..._utils.progress import ProgressBar
+from ..._version import __version__
 from ...kernels.choice import BUILT_IN
 from ...sdp import Certificate, NullSpace
 from ...sdp.steps import normalize_rows
-from ..base import check_sample_weight
-from ..progress import ProgressBar
+from ..pose import check_sample_weight
 from ..sdp_embedding import SDPEmbedding
 from .checkpoint import Checkpoint, Entry, describe
 from .records import BandwidthPath, PathRecord, align, widen
@@ -219,8 +220,6 @@ def _check_estimator(parameters: dict[str, Any]) -> SDPEmbedding:
 
 def _fingerprint(X: Array, w: Array, estimator: SDPEmbedding) -> dict[str, str]:
     """All that the records of a path depend on."""
-    from ... import __version__  # not yet there when this module is imported
-
     parameters = {k: describe(v) for k, v in estimator.get_params().items() if k not in _IMMATERIAL}
     return {"X": describe(X), "sample_weight": describe(w), "elliptope.__version__": __version__, **parameters}
 

@@ -43,10 +43,10 @@ import numpy as np
 from scipy.linalg.blas import dtrsm
 
 from ..._utils.arrays import Array
+from ..._utils.blocks import ROWS, blocks
 from ..._utils.rounding import UNIT
 from ..._utils.threads import in_order
 from ...kernels.base import Kernel
-from ..blocks import ROWS, blocks
 from ..factorization import cholesky
 
 # η: the error of a value of a kernel, relative to √(k(x,x) k(y,y)). Kernels form distances to about this.
@@ -155,7 +155,7 @@ class _GrowingFactor:
             self.F[block, columns] = new
             self.residual[block] -= np.einsum("ij,ij->i", new, new)
 
-        for _ in in_order(fill, blocks(self.n, ROWS), self.n_jobs):
+        for _ in in_order(fill, blocks(0, self.n, ROWS), self.n_jobs):
             pass
         self.landmarks[columns] = rows
         self.used = columns.stop

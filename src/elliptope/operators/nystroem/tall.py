@@ -12,8 +12,8 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 
 from ..._utils.arrays import Array
+from ..._utils.blocks import ROWS, blocks
 from ..._utils.threads import in_order
-from ..blocks import ROWS, blocks
 
 
 class TallFactor:
@@ -38,7 +38,7 @@ class TallFactor:
         def fill(rows: slice) -> None:
             np.matmul(left, self.F[rows].T, out=out[:, rows])
 
-        for _ in in_order(fill, blocks(self.n, ROWS), self.n_jobs):
+        for _ in in_order(fill, blocks(0, self.n, ROWS), self.n_jobs):
             pass
         return out.T
 
@@ -61,6 +61,6 @@ class TallFactor:
 
     def _sum(self, partial: Callable[[slice], Array], out: Array) -> Array:
         """Σ partial(rows) over blocks of rows, in their order, added to ``out`` in place."""
-        for term in in_order(partial, blocks(self.n, ROWS), self.n_jobs):
+        for term in in_order(partial, blocks(0, self.n, ROWS), self.n_jobs):
             out += term
         return out

@@ -23,8 +23,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..._utils.arrays import Array
+from ..._utils.blocks import TILE
 from ..._utils.rounding import UNIT, gamma
-from ..blocks import TILE
 from .tiles import Fill, TileErrors, Tiles, pad_rows, roundings, split
 
 # exp of NumPy is good to 2.52 ulp with AVX-512, and better elsewhere.

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from ..._utils.arrays import Array
+from ..._utils.blocks import TILE
 from ..._utils.threads import one_blas_thread
 from ...kernels.base import Kernel
-from ..blocks import TILE
 
 # Bytes of tiles that are made in one call, to stay in a core's cache while they are used.
 _BATCH = 2**19

@@ -1,7 +1,7 @@
-r"""Ascent methods: generators that walk over feasible points of one problem.
+"""Ascent methods: generators of iterates.
 
-A method takes ``(problem, H, rng)`` and yields iterates; the loop in :mod:`elliptope.sdp.solve` decides when to stop. A new
-method is a new generator and an entry in ``METHODS``.
+A method takes ``(meter, H, goal, rng)`` and yields iterates; the loop in :mod:`elliptope.sdp.loop` decides when to stop. A
+new method is a new generator and an entry in ``METHODS``.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ..._utils.arrays import Array
-from ..problem import Iterate, Problem
+from ..goal import Goal
+from ..iterate import Iterate
+from ..problem import Meter
 from .power import power
 from .schedule import auto
 
-Method = Callable[[Problem, Array, np.random.Generator], Iterator[Iterate]]
+Method = Callable[[Meter, Array, Goal, np.random.Generator], Iterator[Iterate]]
 
 METHODS: dict[str, Method] = {"auto": auto, "power": power}
 

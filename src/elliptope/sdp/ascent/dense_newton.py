@@ -17,36 +17,36 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ..._utils.arrays import Array, as_numpy, inner, like, row_dots
-from ..problem import Iterate, Problem
+from ..iterate import Iterate
+from ..problem import Meter
 from ..steps import retract
 from .linalg import cholesky, inverse_from_cholesky
-from .line_search import PROGRESS, line_search, polish_step
+from .line_search import flat_step, line_search, settles
 
-_FIRST_REGULARIZATION = 1e-2
+# Regularisation below which it is lost in the rounding of the factorisation.
 _SMALLEST_REGULARIZATION = 1e-12
-_MAX_ITERATIONS = 200
 
 
-def dense_newton(problem: Problem, iterate: Iterate, rng: np.random.Generator) -> Iterator[Iterate]:
+def dense_newton(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> Iterator[Iterate]:
     r"""Levenberg–Marquardt: :math:`A = L + \mu \operatorname{Diag}(v)` with the pulls v and the smallest μ that pays.
 
     μ falls with every full step, so that convergence is superlinear, and rises until A is positive definite, so that every
     direction ascends. Indefinite J is no obstacle.
     """
-    J = problem.core_matrix()
-    mu = min(_FIRST_REGULARIZATION, max(iterate.stationarity, _SMALLEST_REGULARIZATION))
-    for _ in range(_MAX_ITERATIONS):
+    J = meter.problem.core_matrix
+    mu = max(min(iterate.stationarity, 1e-2), _SMALLEST_REGULARIZATION)
+    while True:
         D, used = _direction(J, iterate, mu)
         D = like(iterate.H, D)
         slope = -2 * inner(iterate.residual, D)
-        found = line_search(problem, iterate, D, slope, rng)
+        found = line_search(meter, iterate, D, slope, rng)
         if found is not None:
             step, iterate = found
             mu = used * (0.2 if step == 1 else 2.0)
             yield iterate
             continue
         # The objective is flat to rounding; what is left is to solve LH = 0 with as little regularisation as possible.
-        polished = polish_step(problem, iterate, D, rng) or _two_steps(problem, J, iterate, D, mu, rng)
+        polished = flat_step(meter, iterate, D, rng) or _two_steps(meter, J, iterate, D, mu, rng)
         if polished is not None:
             iterate = polished
             yield iterate
@@ -56,13 +56,13 @@ def dense_newton(problem: Problem, iterate: Iterate, rng: np.random.Generator) -
 
 
 def _two_steps(
-    problem: Problem, J: Array, iterate: Iterate, D: Array, mu: float, rng: np.random.Generator
+    meter: Meter, J: Array, iterate: Iterate, D: Array, mu: float, rng: np.random.Generator
 ) -> Iterate | None:
-    """Along soft directions a full step goes so far that it errs, to second order, in stiff ones; another mends that."""
-    middle = problem.evaluate(retract(iterate.H, D, 1.0, rng))
+    """Where L is nearly singular a full step is so long that its second-order error shows; a second step corrects it."""
+    middle = meter.evaluate(retract(iterate.H, D, 1.0, rng))
     D, _ = _direction(J, middle, mu)
-    new = problem.evaluate(retract(middle.H, like(iterate.H, D), 1.0, rng))
-    return new if new.stationarity < PROGRESS * iterate.stationarity else None
+    new = meter.evaluate(retract(middle.H, like(iterate.H, D), 1.0, rng))
+    return new if settles(new, iterate) else None
 
 
 def _direction(J: Array, iterate: Iterate, mu: float) -> tuple[Array, float]:

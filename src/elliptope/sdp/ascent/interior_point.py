@@ -3,8 +3,9 @@ r"""A primal-dual interior-point method for the elliptope: slow per step, indiff
 .. math:: \max \langle J, X\rangle,\ \operatorname{diag} X = b, \qquad
           \min b^\top z,\ Z = \operatorname{Diag}(z) - J \succeq 0 .
 
-At small bandwidths J couples points over many orders of magnitude, and every method that moves rows of H crawls. This one
-does not mind (Helmberg, Rendl, Vanderbei and Wolkowicz 1996, with Mehrotra's predictor and corrector).
+At small bandwidths J couples points over many orders of magnitude, and methods that move rows of H converge slowly. The
+number of steps of this one hardly depends on that (Helmberg, Rendl, Vanderbei and Wolkowicz 1996, with Mehrotra's predictor
+and corrector).
 """
 
 from __future__ import annotations
@@ -16,63 +17,52 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs, dstev, dtrtrs
 
 from ..._utils.arrays import Array, as_numpy, like
-from ..problem import Iterate, Problem
+from ..iterate import Iterate
+from ..problem import Meter
 from ..steps import normalize_rows
 from .linalg import cholesky, inverse_from_cholesky
 
-# Relative gap at which the rounded factor is handed on.
-_GAP = 1e-9
-_MAX_ITERATIONS = 60
-# Part of the way to the boundary that a step may go.
-_STEP = 0.97
-_STEP_LANCZOS = 10
-_START = 1.1
 
-
-def interior_point(problem: Problem, H: Array, rng: np.random.Generator) -> Iterator[Iterate]:
+def interior_point(meter: Meter, H: Array, rng: np.random.Generator) -> Iterator[Iterate]:
     """Yields the factor that X approaches, rounded from X at every step with as many columns as ``H``.
 
-    Rows are scaled by their absolute sums, which makes :math:`Z = 1.1\\, I - J` a strictly feasible start. Ends at a
-    relative gap of 1e-9, or where rounding stops the factorisations.
+    Ends at a small relative gap, or where rounding stops the factorisations.
     """
-    n, H = problem.n, as_numpy(H)
-    J = problem.core_matrix().copy()
-    sums = np.abs(J).sum(axis=1)
+    problem, H = meter.problem, as_numpy(H)
+    tuning = problem.tuning
+    sums = np.abs(problem.core_matrix).sum(axis=1)
     scale = float(sums.mean())
     if scale == 0:
         return
+    # Rows scaled by their absolute sums make Z = 1.1 I - J strictly feasible.
     b = np.maximum(sums, np.finfo(float).eps * scale) / scale
-    root = np.sqrt(b)  # X = root Xs root
-    J /= scale * root[:, None]
-    J /= root
-    z = np.full(n, _START)
-    X, Z = np.diag(b), -J
-    np.fill_diagonal(Z, z)
-    Z_factor, X_factor = cholesky(Z), cholesky(X)
-    for _ in range(_MAX_ITERATIONS):
-        if Z_factor is None or X_factor is None:
-            return
-        Z_inverse = inverse_from_cholesky(Z_factor)
-        gap = float(np.vdot(X, Z))
-        if gap <= _GAP * abs(float(b @ z) - gap):
+    root = np.sqrt(b)[:, None]  # X is the matrix sought, times root on both sides
+    X, Z = np.diag(b), problem.core_matrix / (-scale * root * root.T)
+    np.fill_diagonal(Z, 1.1)
+    X_factor, Z_factor = cholesky(X), cholesky(Z)
+    while Z_factor is not None and X_factor is not None:
+        Z_inverse, gap = inverse_from_cholesky(Z_factor), float(np.vdot(X, Z))
+        if gap <= tuning.interior_point_gap * abs(float(b @ Z.diagonal()) - gap):
             return
         schur, info = dpotrf(Z_inverse * X, lower=1, clean=0, overwrite_a=1)
         if info != 0:
             return
-        # Predictor: straight for the boundary.
+
+        def length(factor: Array, D: Callable[[Array], Array]) -> float:
+            return _longest_step(factor, D, tuning.interior_point_step, rng)
+
+        # Predictor: the step to the boundary.
         dz, dX = _newton(Z_inverse, X, schur, b, 0.0, None)
-        step_x, step_z = _length(X_factor, dX.dot, rng), _length(Z_factor, _times(dz), rng)
-        reached = _gap_after(X, Z, dX, dz, step_x, step_z)
-        centring = min(1.0, max(reached / gap, 0.0) ** 2) * gap / n
+        reached = _gap_after(X, Z, dX, dz, length(X_factor, dX.dot), length(Z_factor, _times(dz)))
+        centring = min(1.0, max(reached / gap, 0.0) ** 2) * gap / problem.n
         # Corrector: with the second-order term of the predictor.
         second = (Z_inverse * -dz) @ dX
         dz, dX = _newton(Z_inverse, X, schur, b, centring, 0.5 * (second + second.T))
         np.fill_diagonal(dX, 0.0)  # diag X = b, exactly
-        X, X_factor = _advance(X, dX, _length(X_factor, dX.dot, rng))
-        Z, Z_factor = _advance(Z, np.diag(dz), _length(Z_factor, _times(dz), rng))
-        z = Z.diagonal()
-        H = _round(X, root[:, None], H, rng)
-        yield problem.evaluate(like(problem.offset, H))
+        X, X_factor = _advance(X, dX, length(X_factor, dX.dot))
+        Z, Z_factor = _advance(Z, np.diag(dz), length(Z_factor, _times(dz)))
+        H = _round(X, root, H, rng)
+        yield meter.evaluate(like(problem.offset, H))
 
 
 def _newton(
@@ -98,13 +88,13 @@ def _gap_after(X: Array, Z: Array, dX: Array, dz: Array, step_x: float, step_z: 
     return float(np.vdot(X_new, Z) + step_z * (X_new.diagonal() @ dz))
 
 
-def _length(factor: Array, D: Callable[[Array], Array], rng: np.random.Generator) -> float:
-    """About the largest step (at most 1) that keeps the factorised matrix plus step D definite, by Lanczos on C⁻¹DC⁻ᵀ.
+def _longest_step(factor: Array, D: Callable[[Array], Array], part: float, rng: np.random.Generator) -> float:
+    """That ``part`` of the largest step, or 1, that keeps the factorised matrix plus step D definite; by Lanczos on C⁻¹DC⁻ᵀ.
 
     So few steps lose no orthogonality that would matter to an estimate.
     """
     n = len(factor)
-    steps = min(_STEP_LANCZOS, n)
+    steps = min(10, n)
     alpha, beta = np.empty(steps), np.empty(steps)
     q, previous = rng.standard_normal(n), np.zeros(n)
     norm = math.sqrt(q @ q)
@@ -122,7 +112,7 @@ def _length(factor: Array, D: Callable[[Array], Array], rng: np.random.Generator
             steps = k + 1
             break
     lower = dstev(alpha[:steps], beta[: max(steps - 1, 1)], compute_v=0)[0][0]
-    return min(1.0, _STEP / -lower) if lower < 0 else 1.0
+    return min(1.0, part / -lower) if lower < 0 else 1.0
 
 
 def _times(d: Array) -> Callable[[Array], Array]:

@@ -1,4 +1,4 @@
-"""Limited-memory BFGS on the product of spheres: the workhorse far from the optimum."""
+"""Limited-memory BFGS on the product of spheres: for iterates that are far from the optimum."""
 
 from __future__ import annotations
 
@@ -9,37 +9,30 @@ import numpy as np
 
 from ..._utils.arrays import Array, as_numpy, inner, like, matrix, namespace, vector
 from .. import steps
-from ..problem import Iterate, Problem
+from ..iterate import Iterate
+from ..problem import Meter
 from ..steps import project
+from ..tuning import Tuning
 from .line_search import line_search
 
-# More pairs cost time at every step and save a few products: worth it where a product is the larger cost, and where many
-# steps have not sufficed: the memory is doubled when it has been filled so many times, up to so many pairs of columns, or
-# numbers.
-_MEMORY = 8
-_LARGE_MEMORY = 12
-_LARGE = 2000
-_FILLED = 4
-_COLUMN_PAIRS = 256
-_MOST_NUMBERS = 2**25
 # A curvature pair is kept only if its vectors are not almost orthogonal.
 _CURVATURE = 1e-8
 
 
-def quasi_newton(problem: Problem, iterate: Iterate, rng: np.random.Generator) -> Iterator[Iterate]:
+def quasi_newton(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> Iterator[Iterate]:
     r"""L-BFGS with the metric of the pulls :math:`v_i = \lVert\sum_{j\ne i} J_{ij} h_j\rVert`.
 
     The initial inverse Hessian is :math:`\operatorname{Diag}(1/v)` (times the usual scalar): at an optimum v is diag(L), so
     that rows that are held weakly, such as outliers, move as readily as the others. Works for any symmetric J; ends when no
     step increases the objective beyond rounding.
     """
-    pairs = memory_for(iterate, _LARGE_MEMORY if problem.n >= _LARGE else _MEMORY)
+    pairs = memory_for(iterate, meter.problem.tuning)
     while True:
         D, slope = pairs.direction(iterate)
-        if not slope > 0 and pairs.count:  # the memory has gone stale
+        if not slope > 0 and pairs.count:  # the pairs no longer describe the curvature here
             pairs.clear()
             D, slope = pairs.direction(iterate)
-        found = line_search(problem, iterate, D, slope, rng)
+        found = line_search(meter, iterate, D, slope, rng)
         if found is None:
             if not pairs.count:
                 return
@@ -56,12 +49,15 @@ class Pairs:
 
     ``inverse`` is that of the matrix R with :math:`R_{ij} = s_i \cdot y_j` where pair i is not the younger one, and zero
     elsewhere: a triangular matrix, but for the order of its rows. Without the oldest pair R loses a row and a column, and so
-    does its inverse; a new pair borders both.
+    does its inverse; a new pair borders both. More pairs cost time at every step and save products: the memory is doubled
+    when it has been filled several times.
     """
 
-    def __init__(self, H: Array, size: int) -> None:
+    def __init__(self, H: Array, tuning: Tuning) -> None:
         length = H.shape[0] * H.shape[1]
-        self.size, self.limit = size, max(size, min(_COLUMN_PAIRS // H.shape[1], _MOST_NUMBERS // (2 * length)))
+        size = self.size = tuning.memory
+        most = min(tuning.memory_columns // H.shape[1], tuning.memory_numbers // (2 * length))
+        self.limit, self._growth = max(size, most), tuning.memory_growth
         self.steps = namespace(H).zeros((size, length), dtype=H.dtype, device=H.device)
         self.changes = namespace(H).zeros_like(self.steps)
         self.inverse, self.curvatures = np.zeros((size, size)), np.zeros(size)
@@ -75,7 +71,7 @@ class Pairs:
         """Keep the pair of a step from ``old`` to ``new``, in the place of the oldest, if its curvature is positive."""
         slot = self.last + 1
         if slot == self.size:
-            if self.count >= _FILLED * self.size and self.size < self.limit:
+            if self.count >= self._growth * self.size and self.size < self.limit:
                 self._grow()
             else:
                 slot = 0
@@ -138,13 +134,13 @@ class CompiledPairs(Pairs):
     def direction(self, iterate: Iterate) -> tuple[Array, float]:
         if not self.count:
             return super().direction(iterate)
-        D, rows = np.empty(iterate.H.shape, order="F"), iterate.rows
+        D = np.empty(iterate.H.shape, order="F")
         memory = self.steps, self.changes, self.inverse, self.curvatures
-        slope = steps.compiled.direction(*memory, rows.residual, rows.inverse, iterate.H, D, self.used, self.last)
+        slope = steps.compiled.direction(*memory, iterate.residual, iterate.inverse_pull, iterate.H, D, self.used, self.last)
         return D, slope
 
 
-def memory_for(iterate: Iterate, size: int) -> Pairs:
+def memory_for(iterate: Iterate, tuning: Tuning) -> Pairs:
     """For the iterates that follow: all have the shape, and are in the order, of the first."""
-    pulls = iterate.coupling is None
-    return CompiledPairs(iterate.H, size) if pulls and steps.can_compile(iterate.H, iterate.P) else Pairs(iterate.H, size)
+    compiled = iterate.own_metric is None and steps.can_compile(iterate.H, iterate.P)
+    return (CompiledPairs if compiled else Pairs)(iterate.H, tuning)

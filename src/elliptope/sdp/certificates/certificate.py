@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from ..._utils.arrays import absolute_total, largest, namespace, smallest, total
 from ..._utils.rounding import UNIT, round_up
 from ...operators.metric import DiagonalMetric, Metric
-from ..problem import Iterate
+from ..iterate import Iterate
 from .uniqueness import NullSpace
 
 # Weights this small beside the largest would only amplify rounding.
@@ -110,8 +110,8 @@ class Certificate:
 
 def dual_metrics(iterate: Iterate) -> dict[str, Metric]:
     """The usable metrics, best first: near an optimum the slack gives the sharpest bound."""
-    if iterate.coupling is not None:
-        return {"own": iterate.coupling}
+    if iterate.own_metric is not None:
+        return {"own": iterate.own_metric}
     n = iterate.y.shape[0]
     size = max(absolute_total(iterate.y), total(iterate.pull)) / n
     candidates = {

@@ -26,19 +26,11 @@ import numpy as np
 from scipy.stats import chi2
 
 from ..._utils.arrays import Array, as_numpy, like, spectral_norm
+from ..tuning import TUNING, Tuning
 
-# No low pass ends below this multiple of the s that is aimed at: T_k deals with what is left at less expense.
-_PASS_BAND = 30.0
-# By which a low pass damps what is beyond its edge; the norm has to fall below this part of it if T_k is not to be cheaper.
-_DAMPING = 1e-2
-_WORTH_WHILE = 0.4
-_MAX_PASSES = 40
-# Squared length, relative to the longest, below which a direction in the span of a block is rounding.
-_DEPENDENT = 1e-10
 # Growth of p(N)G, over the smallest norm it had, that means an eigenvalue beyond [0, b]; its rate then tells how far.
 _GROWTH = 100.0
-# The degree may exceed the one predicted by this factor; norms are looked at every few steps.
-_PATIENCE = 2.0
+# Norms are looked at every few steps; the degree may exceed the one predicted by a factor of 2.
 _LOOK_EVERY = 8
 
 
@@ -51,7 +43,7 @@ class Tested:
 
 
 def chebyshev_test(
-    start: Array, upper: float, target: float, risk: float, rounding: float
+    start: Array, upper: float, target: float, risk: float, rounding: float, tuning: Tuning = TUNING
 ) -> Generator[Array, Array, Tested]:
     r"""A probe that bounds λmin(N) from below; it ends once the shift is below ``target``.
 
@@ -62,12 +54,13 @@ def chebyshev_test(
     grows by :math:`|U_{k-j}(\xi)| \le (k+1)\,|T_k(\xi)|` at most, so that all of them are worth no more than a smaller γ.
     """
     gamma = math.sqrt(float(chi2.ppf(risk, start.shape[1])))
-    Y, lost = yield from _low_passes(start, gamma, upper, min(_PASS_BAND * target, 0.5 * upper), rounding)
+    lowest = min(30 * target, 0.5 * upper)  # T_k deals with what is below at less expense
+    Y, lost = yield from _low_passes(start, gamma, upper, lowest, rounding, tuning.damping)
     first = spectral_norm(Y)
     if first < gamma - lost:
         return Tested(0.0, None)
     predicted = math.acosh(max(first / gamma, 2.0)) / (2 * math.asinh(math.sqrt(target / upper)))
-    last, least, norm = int(_PATIENCE * predicted) + _LOOK_EVERY, math.inf, first
+    last, least, norm = int(2 * predicted) + _LOOK_EVERY, math.inf, first
     before, shift = Y, math.inf
     for k in range(1, last + 1) if lost < gamma else ():
         P = yield Y
@@ -102,25 +95,23 @@ def _depth(theta: float, upper: float) -> float:
 
 
 def _low_passes(
-    Y: Array, gamma: float, upper: float, lowest: float, rounding: float
+    Y: Array, gamma: float, upper: float, lowest: float, rounding: float, damping: float
 ) -> Generator[Array, Array, tuple[Array, float]]:
     """p(N) Y for a product p of low passes with edges ≥ ``lowest``, as many as help; and what rounding may cost of γ."""
     lost, norm = 0.0, spectral_norm(Y)
-    for _ in range(_MAX_PASSES):
-        if norm < gamma - lost or lost >= gamma:
-            break
+    while norm >= gamma - lost and lost < gamma:
         P = yield Y
         edge = min(max(_smallest_ritz(Y, P), lowest), 0.5 * upper)
-        Y, cost = yield from _low_pass(Y, P, upper, edge, rounding)
+        Y, cost = yield from _low_pass(Y, P, upper, edge, rounding, damping)
         before, norm = norm, spectral_norm(Y)
         lost += cost * (before + norm)
-        if edge == lowest and norm > _WORTH_WHILE * before:
+        if edge == lowest and norm > 0.4 * before:  # T_k is cheaper
             break
     return Y, lost
 
 
 def _low_pass(
-    Y: Array, P: Array, upper: float, edge: float, rounding: float
+    Y: Array, P: Array, upper: float, edge: float, rounding: float, damping: float
 ) -> Generator[Array, Array, tuple[Array, float]]:
     r""":math:`T_j(\eta(N))\,Y / T_j(\eta(0))`, η mapping [edge, upper] to [-1, 1]; P is N Y.
 
@@ -131,7 +122,7 @@ def _low_pass(
     """
     middle, half = 0.5 * (upper + edge), 0.5 * (upper - edge)
     start = middle / half
-    degree = math.ceil(math.acosh(1 / _DAMPING) / math.acosh(start))
+    degree = math.ceil(math.acosh(1 / damping) / math.acosh(start))
     before, scale_before, scale, allowed = Y, 1.0, start, _GROWTH * spectral_norm(Y)
     Y = (middle * Y - P) / (half * scale)
     for j in range(2, degree + 1):
@@ -148,7 +139,7 @@ def _low_pass(
 def _smallest_ritz(Y: Array, P: Array) -> float:
     """The smallest Ritz value of N on the range of Y, on which P = NY; columns that depend on others count for nothing."""
     values, U = np.linalg.eigh(as_numpy(Y.T @ Y))
-    used = values > _DEPENDENT * values[-1]
+    used = values > 1e-10 * values[-1]  # the others are rounding
     U = U[:, used] / np.sqrt(values[used])
     return float(np.linalg.eigvalsh(U.T @ as_numpy(Y.T @ P) @ U)[0]) if used.any() else 0.0
 

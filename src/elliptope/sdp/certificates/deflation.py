@@ -20,7 +20,7 @@ import numpy as np
 
 from ..._utils.arrays import Array, as_numpy, like, spectral_norm
 from ...operators.metric import Metric
-from ..problem import Iterate
+from ..iterate import Iterate
 from .probes import Probe, mapped
 
 # Length of a combination of columns of H, relative to the longest, below which nothing is known of its residual.

@@ -22,33 +22,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._utils.arrays import Array, as_numpy, hstack, inner, like, smallest
+from ..._utils.arrays import Array, as_numpy, hstack, inner, like
 from ..._utils.rounding import UNIT
 from ...operators.metric import DiagonalMetric
-from ..problem import Iterate, Problem
+from ..iterate import Iterate
+from ..problem import Meter, Problem
+from ..tuning import Tuning
 from .deflation import AlmostNull, almost_null
 
-# Columns of Q that are worth their while: beside a factorisation, where there is one, and at most.
-_ROWS_PER_COLUMN = 16
-_OVERHEAD = 12
-_MOST = 128
-# Multiple of that at which it is not tried again in the same solve.
-_HOPELESS = 4.0
-# Those expected to be needed per unit of the squares that are left, and in how many blocks, none of them wider than that.
-_COLUMNS_PER_SQUARE = 6
-_BLOCKS = 2
-_NARROWEST = 4
-_WIDEST = 32
-# Length of N u up to which a direction u of the range of H is taken out.
-_KNOWN = 1e-4
-# Parts of the way from the largest Ritz value, or τ, to 1 at which μ is tried.
-_PARTS = (0.5, 0.9)
-# Margin below 1 that is not worth a try.
+# Margins below 1 that are too small to be proved.
 _LEAST_MARGIN = 1e-3
-# Length of a column of G, relative to B, at which it adds nothing.
-_NOTHING = 1e-8
-# Squared lengths, relative to the longest, that orthogonalisation stands without being repeated.
-_WELL_CONDITIONED = 1e-6
 
 
 @dataclass(frozen=True)
@@ -65,50 +48,36 @@ class MomentProof:
     lowest: float
 
 
-def expects_proof(problem: Problem, iterate: Iterate) -> bool:
-    """Whether :func:`prove_by_moments` is likely to succeed when the ascent is done."""
-    return smallest(iterate.slack) > 0 and _squares(problem, iterate, iterate.slack) < math.inf
-
-
 def prove_by_moments(
-    problem: Problem, iterate: Iterate, metric: DiagonalMetric, rng: np.random.Generator
+    meter: Meter, iterate: Iterate, metric: DiagonalMetric, rng: np.random.Generator
 ) -> MomentProof | None:
     """Show that L, whitened by its slack, is definite but on the range of H; None where that takes too many products."""
-    squares = _squares(problem, iterate, metric.v)
-    if squares == math.inf:
+    problem = meter.problem
+    squares = problem.operator.core_square(metric.v)
+    if _expected_columns(squares - iterate.H.shape[1], problem.tuning) > _most_columns(problem):
         return None
     rounding = _rounding(problem, metric, math.sqrt(squares))
-    known = almost_null(iterate, metric, _KNOWN, rounding)
-    rest = _Rest(problem, metric, known, squares, rounding)
-    wanted = _wanted(rest.squares)
-    width = min(max(math.ceil(wanted / _BLOCKS), _NARROWEST), _WIDEST)
-    enough = 2 * (wanted + _BLOCKS * _NARROWEST)
+    known = almost_null(iterate, metric, problem.tuning.known, rounding)
+    rest = _Rest(meter, metric, known, squares, rounding)
+    expected = _expected_columns(rest.squares, problem.tuning)
+    # In two blocks of 4 to 32 columns; twice as many columns, if they do not suffice.
+    width = min(max(math.ceil(expected / 2), 4), 32)
+    enough = 2 * (expected + 8)
     while (margin := rest.margin()) is None:
-        if rest.columns + width > enough or problem.n_products >= problem.max_products or not rest.extend(width, rng):
+        if rest.columns + width > enough or not rest.extend(width, rng):
             return None
     return MomentProof(max(known.shift(-margin, rounding), 0.0), known, margin, rest.lowest or margin)
 
 
-def _squares(problem: Problem, iterate: Iterate, v: Array) -> float:
-    """Of the entries of B; infinite where too many eigenvalues are large."""
-    if not problem.few_large:
-        return math.inf
-    squares = problem.operator.core_square(v)
-    excess = _wanted(squares - iterate.H.shape[1]) / max(_most(problem), 1)
-    problem.few_large = excess <= _HOPELESS
-    return squares if excess <= 1 else math.inf
+def _most_columns(problem: Problem) -> float:
+    """Columns beyond which a factorisation, where there is one, costs less."""
+    most = problem.tuning.most_columns
+    return min(problem.n / problem.tuning.rows_per_column, most) if problem.operator.can_factor else most
 
 
-def _most(problem: Problem) -> float:
-    """Columns that are worth their while."""
-    if not problem.operator.can_factor:
-        return _MOST
-    return min(max(problem.n / _ROWS_PER_COLUMN - _OVERHEAD, 0.0), _MOST)
-
-
-def _wanted(squares: float) -> float:
+def _expected_columns(squares: float, tuning: Tuning) -> float:
     """Columns to expect, if eigenvalues that were not taken out have that sum of squares."""
-    return _COLUMNS_PER_SQUARE * max(squares - 1, 0.0)
+    return tuning.columns_per_square * max(squares - 1, 0.0)
 
 
 def _rounding(problem: Problem, metric: DiagonalMetric, size: float) -> float:
@@ -124,11 +93,12 @@ def _rounding(problem: Problem, metric: DiagonalMetric, size: float) -> float:
 class _Rest:
     """B on the complement of what is known, with a growing Krylov space Q of it, and G = B Q."""
 
-    def __init__(self, problem: Problem, metric: DiagonalMetric, known: AlmostNull, squares: float, rounding: float) -> None:
-        self._problem, self._metric, self._known = problem, metric, known
+    def __init__(self, meter: Meter, metric: DiagonalMetric, known: AlmostNull, squares: float, rounding: float) -> None:
+        self._meter, self._metric, self._known = meter, metric, known
+        self._n = meter.problem.n
         self._size, self._rounding = math.sqrt(squares), known.amplification * rounding
         # On the q directions that are known B is 1, but for what was allowed to them.
-        q, off = known.basis.shape[1], _KNOWN + self._rounding
+        q, off = known.basis.shape[1], meter.problem.tuning.known + self._rounding
         self.squares = squares - q * max(1 - off, 0.0) ** 2
         self._trace, self._trace_error = -q, q * off
         self._Q, self._G = known.basis[:, :0], known.basis[:, :0]
@@ -140,11 +110,11 @@ class _Rest:
 
     def extend(self, width: int, rng: np.random.Generator) -> bool:
         """One more block of the Krylov space: of what B made of the last one, what is new. False where nothing is."""
-        new = self._G[:, -width:] if self.columns else like(self._Q, rng.standard_normal((self._problem.n, width)))
-        W = _orthonormal(new, hstack([self._known.basis, self._Q]), _NOTHING * self._size)
+        new = self._G[:, -width:] if self.columns else like(self._Q, rng.standard_normal((self._n, width)))
+        W = _orthonormal(new, hstack([self._known.basis, self._Q]), math.sqrt(UNIT) * self._size)
         if not W.shape[1]:
             return False
-        G = self._known.project(self._metric.whiten_gradient(self._problem.product(self._metric.unwhiten(W))))
+        G = self._known.project(self._metric.whiten_gradient(self._meter.product(self._metric.unwhiten(W))))
         self._Q, self._G = hstack([self._Q, W]), hstack([self._G, G])
         return True
 
@@ -156,7 +126,7 @@ class _Rest:
         basis = hstack([self._known.basis, self._Q])
         skew = as_numpy(basis.T @ basis) - np.eye(basis.shape[1])
         # What S and G are off by: the rounding of products, and a basis that is not quite orthonormal.
-        skewness = math.sqrt(np.vdot(skew, skew)) + len(skew) * (self._problem.n + 16) * UNIT
+        skewness = math.sqrt(np.vdot(skew, skew)) + len(skew) * (self._n + 16) * UNIT
         error = 4 * math.sqrt(self.columns + 1) * (self._rounding + skewness * self._size)
         tail = self._tail(S, squares, error)
         if not self.columns:
@@ -166,7 +136,7 @@ class _Rest:
         if top > 1 - _LEAST_MARGIN:
             return None
         GG = V.T @ as_numpy(self._G.T @ self._G) @ V
-        for part in _PARTS:
+        for part in (0.5, 0.9):  # of the way from the largest Ritz value, or τ, to 1
             mu = top + part * (1 - top)
             if _is_bound(mu, tail, values, GG, 8 * self._size * error):
                 return 1 - mu - error
@@ -175,7 +145,7 @@ class _Rest:
     def _tail(self, S: Array, squares: float, error: float) -> float:
         """τ, where S and G, with that sum of squares, are off by no more than ``error``."""
         k = self.columns
-        rest = max(self._problem.n - self._known.basis.shape[1] - k, 1)
+        rest = max(self._n - self._known.basis.shape[1] - k, 1)
         trace, off = self._trace - float(S.trace()), self._trace_error + k * error
         left = self.squares + float(np.vdot(S, S)) - 2 * squares + 8 * self._size * error
         if error and left < 0:  # a contradiction
@@ -192,11 +162,9 @@ def _is_bound(mu: float, tail: float, values: Array, GG: Array, error: float) ->
 
 def _orthonormal(W: Array, basis: Array, nothing: float) -> Array:
     """An orthonormal basis of what the columns of W add to ``basis``, to rounding; what is that short is left out."""
-    while W.shape[1]:
+    for _ in range(2):  # twice is enough
         W = W - basis @ (basis.T @ W)
         lengths, V = np.linalg.eigh(as_numpy(W.T @ W))
-        used = lengths > max(nothing**2, UNIT * lengths[-1])
+        used = lengths > max(nothing**2, UNIT * lengths.max(initial=0.0))
         W = W @ like(W, V[:, used] / np.sqrt(lengths[used]))
-        if lengths[0] > _WELL_CONDITIONED * lengths[-1]:
-            break
     return W

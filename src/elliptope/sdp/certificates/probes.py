@@ -1,7 +1,7 @@
-"""Probes of a spectrum: computations that ask for products and leave it to others when these are made.
+"""Probes of a spectrum: computations that ask for products, so that several of them can share one block product.
 
 A probe is a generator. It yields a thin matrix V, is sent the product of the matrix under test with V, and returns what it
-has found. Several of them can thus share the passes over a large operator, and a probe can ride along with a solve.
+has found.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def mapped(probe: Probe, ask: Callable[[Array], Array], answer: Callable[[Array,
         return end.value
 
 
-class Passenger:
+class _Running:
     """A probe with what it asks for next, or with its result once it has ended."""
 
     def __init__(self, probe: Probe) -> None:
@@ -46,19 +46,14 @@ class Passenger:
 
 def run_together(apply: Callable[[Array], Array], probes: Sequence[Probe]) -> list[Any]:
     """Run probes side by side, with one block product for all of them at a time; their results, in order."""
-    passengers = [Passenger(probe) for probe in probes]
+    running = [_Running(probe) for probe in probes]
     while True:
-        riding = [passenger for passenger in passengers if passenger.wanted is not None]
-        if not riding:
-            return [passenger.result for passenger in passengers]
-        share(apply, riding)
-
-
-def share(apply: Callable[[Array], Array], riding: Sequence[Passenger]) -> None:
-    """One product for all."""
-    blocks = [passenger.wanted for passenger in riding if passenger.wanted is not None]
-    product = apply(blocks[0] if len(blocks) == 1 else hstack(blocks))
-    end = 0
-    for passenger, block in zip(riding, blocks, strict=True):
-        begin, end = end, end + block.shape[1]
-        passenger.send(product[:, begin:end])
+        waiting = [(probe, probe.wanted) for probe in running if probe.wanted is not None]
+        if not waiting:
+            return [probe.result for probe in running]
+        blocks = [wanted for _, wanted in waiting]
+        product = apply(blocks[0] if len(blocks) == 1 else hstack(blocks))
+        end = 0
+        for probe, block in waiting:
+            begin, end = end, end + block.shape[1]
+            probe.send(product[:, begin:end])

@@ -16,23 +16,20 @@ from ..._utils.arrays import Array, as_numpy, like, row_norms
 from ..._utils.rounding import TINY
 from ...operators.factorization import Factorization
 from ...operators.metric import Metric
-from ..problem import SMALL_COLUMN, Iterate, count_columns
+from ..factors import SMALL_COLUMN, count_columns
+from ..iterate import Iterate
 
 # Eigenvalues of L, scaled to unit diagonal or in the operator's metric, that count as zero. B* moves by the residual over
 # the smallest of the others; a residual of 1e-12 is about what double precision attains, so that below 1e-6 not even six
 # digits of B* are determined.
 _NULL = 1e-6
-# ... and those that may be zero where H has not converged, as a multiple of its defect.
+# The same is zero for singular values of the map above, relative to its largest.
+# Eigenvalues, and singular values, that may be zero where H has not converged: as a multiple of its error.
 _DOUBT = 10.0
-# Singular values of the map, relative to its largest, that count as zero; and those that may, as a multiple of the error of
-# the basis.
-_INJECTIVE = 1e-6
-_NOISE = 10.0
 # A basis that inverse iteration has refined has no error to speak of where rows are stationary to this, and else none that
 # eigenvalues below the second number would amplify.
 _SETTLED = 1e-7
 _LEAST_AMPLIFYING = 1e-3
-_EXTRA = 2
 # Unknowns beyond which injectivity is not tested, and uniqueness therefore not shown.
 _MAX_UNKNOWNS = 2000
 
@@ -67,7 +64,7 @@ def null_space(factor: Factorization, iterate: Iterate, metric: Metric) -> NullS
     n, r = iterate.H.shape
     start = as_numpy(metric.whiten(iterate.H))
     rng = np.random.default_rng(0)  # the probe decides nothing but how soon the null space is found
-    width = min(r + _EXTRA, n)
+    width = min(r + 2, n)
     while True:
         Q = np.hstack([start, rng.standard_normal((n, max(width - r, 0)))])
         Q, _ = np.linalg.qr(factor.solve(Q))
@@ -92,13 +89,13 @@ def null_space_among(
     N = as_numpy(metric.unwhiten(basis))
     perhaps, certainly = values <= _perhaps_null(iterate), values <= _NULL
     following = max(float(values[~perhaps].min(initial=beyond)), _LEAST_AMPLIFYING)
-    noise = 0.0 if exact else _NOISE * iterate.stationarity / following
+    noise = 0.0 if exact else _DOUBT * iterate.stationarity / following
     ratio = _smallest_singular_value(N[:, perhaps])
-    unique = ratio > max(_INJECTIVE, noise)
+    unique = ratio > max(_NULL, noise)
     if not unique:
         if certainly.sum() < perhaps.sum():
             ratio = _smallest_singular_value(N[:, certainly])
-        if ratio > _INJECTIVE or not certainly.any():
+        if ratio > _NULL or not certainly.any():
             return None
     null = perhaps if unique else certainly
     gap = float(values[~null].min(initial=beyond))

@@ -1,0 +1,75 @@
+"""What ``SDPEmbedding`` warns of, and what it advises."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from .._utils.arrays import Array
+from .._utils.checks import name_rows
+from ..operators import KernelOperator, SparseOperator
+from ..sdp import Certificate, Solution
+
+# Rows that a warning names.
+_NAMED = 5
+# 1 - m²/(k M) below this leaves fewer digits of the embedding than its extension must agree with.
+_SMALL_CONTRAST = 1e-6
+# Mass from other points, relative to a point's own, below which the kernel is the identity for this purpose.
+_IDENTITY_KERNEL = 1e-12
+
+
+def warn_of_parts(J: KernelOperator, stacklevel: int) -> None:
+    """Where a graph is not connected."""
+    parts = J.n_connected() if isinstance(J, SparseOperator) else 1
+    if parts > 1:
+        warnings.warn(
+            f"The graph of neighbours has {parts} connected components, so that the eigenvalue 1 of A repeats: they are "
+            f"placed apart, and where there are many their positions may not be unique. A larger `n_neighbors` connects "
+            f"them.",
+            stacklevel=stacklevel,
+        )
+
+
+def warn_of_hubs(J: KernelOperator, d: Array, y: Array, rows: Array, stacklevel: int) -> None:
+    """Where Abar has a negative diagonal, y may be negative, too; and the extension of a row is y times the row."""
+    reversed_ = (y <= 0) & (d > 0) & (J.contrast() < 0)
+    if reversed_.any():
+        warnings.warn(
+            f"So many points see those in rows {rows[reversed_][:_NAMED].tolist()} that `transform` does not return their "
+            f"embedding, but the opposite direction. With diagonal='kernel' they are placed at the origin instead.",
+            stacklevel=stacklevel,
+        )
+
+
+def is_constant(J: KernelOperator) -> bool:
+    """Whether the kernel is constant, to what rounding leaves."""
+    return float(np.median(J.contrast())) < _SMALL_CONTRAST
+
+
+def advice(solution: Solution, status: str, J: KernelOperator, d: Array, rows: Array, parameter: str) -> str:
+    """How a fit ended that is not optimal, and what to change; ``parameter`` is the one that says how far points see."""
+    ended = f"SDPEmbedding ended with status {status!r}: "
+    if is_constant(J):
+        return (
+            f"{ended}the kernel is so close to constant that rounding shows: decrease `{parameter}`, or check that the "
+            f"points differ."
+        )
+    remedy = ""
+    if not d.all():
+        named = name_rows(rows[d == 0])
+        remedy = f" The diagonal vanishes to rounding at {named}, which outweigh all others."
+        if (J.contrast() < 0).any():  # not with a psd kernel
+            remedy = f" So many points see those in {named} that d(x) is not positive there: they are at the origin."
+    elif (J.m <= (1 + _IDENTITY_KERNEL) * J.w * J.kernel_diagonal()).all():
+        remedy = f" No point has a neighbour within the bandwidth (K is the identity to rounding): increase `{parameter}`."
+    elif status == "degenerate":
+        remedy = f" Other embeddings are as good; {_against_others(solution.certificate, parameter)}."
+    return f"{ended}{solution.message}.{remedy}"
+
+
+def _against_others(certificate: Certificate, parameter: str) -> str:
+    null = certificate.null_space
+    if null is not None and null.strict and not null.unique:
+        return f"a larger `{parameter}` helps where groups of points hardly see each other, but not against symmetric points"
+    return f"a larger `{parameter}` usually makes the optimum unique"

@@ -1,0 +1,160 @@
+"""From the data and the parameters of an estimator to its program: validate, choose the kernel, build the operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from .._utils.arrays import Array
+from .._utils.checks import check_choice, check_vector
+from .._utils.threads import count_threads
+from ..kernels.base import FittedFormula, FittedKernel, KernelRule
+from ..kernels.choice import PSD_NAMES, find_kernel, unknown_kernel
+from ..memory.planner import choose_operator, size_of
+from ..operators import (
+    DenseOperator,
+    KernelOperator,
+    NystroemOperator,
+    SparseOperator,
+    TiledOperator,
+    TruncatedOperator,
+)
+from .extension import Extension
+from .sample import Sample, distinct_points, weighted_rows
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows and weights, validated; and the fitted attributes that describe the columns."""
+
+    X: Any  # (N, p), or a sparse graph (N, N)
+    w: Array  # (N,)
+    columns: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Posed:
+    """A program on a normalised kernel: the rows that were given, the points among them, the kernel and the operator."""
+
+    given: Rows
+    sample: Sample
+    kernel: FittedKernel
+    operator: KernelOperator
+
+    @property
+    def point_rows(self) -> Any:
+        """The rows of X at which the points stand."""
+        return self.given.X[self.sample.rows]
+
+    def extension(self, F: Array) -> Extension:
+        """The extension of F, (n, r), from the points to new rows."""
+        J = self.operator
+        return Extension(self.kernel, J.w, J.m, J.M, J.kernel_diagonal(), F)
+
+    def at_all_rows(self, F: Array, extend: Callable[[Any], Array]) -> Array:
+        """F, (n, r), at all rows: those of weight zero are extended."""
+        place = self.sample.place
+        if len(F) == len(place):
+            return F
+        full = np.empty((len(place), F.shape[1]))
+        rest = place < 0
+        full[~rest] = F[place[~rest]]
+        if rest.any():
+            full[rest] = extend(self.given.X[rest])
+        return full
+
+
+def pose(X: Any, sample_weight: Array | None, estimator: Any, *, only: str | None = None) -> Posed:
+    """The program of ``estimator``, whose parameters are read and which is left as it is.
+
+    ``only`` names the operator of an estimator that has no choice of operators.
+    """
+    check_choice("normalize", estimator.normalize, (None, "unit"))
+    n_jobs = count_threads(estimator.n_jobs)
+    rule = find_kernel(estimator.kernel)
+    if rule is None:
+        raise unknown_kernel(estimator.kernel, PSD_NAMES)
+    operator = _plan(size_of(X, None if rule.pairwise else sample_weight), estimator, only, n_jobs)
+    given = validate_rows(X, sample_weight, estimator, "csr" if rule.accepts_sparse else False)
+    sample = _points(given, rule)
+    kernel = rule.fit(given.X, sample.rows, **{name: getattr(estimator, name) for name in rule.parameters})
+    J = _build(operator, kernel, sample.w, estimator, n_jobs)
+    return Posed(given, sample, kernel.without_matrix(), J)
+
+
+def validate_rows(X: Any, sample_weight: Array | None, estimator: Any, accept_sparse: str | bool = False) -> Rows:
+    """Rows and weights as ``fit`` takes them."""
+    checked = copy(estimator)  # scikit-learn sets attributes, and a fit that fails must leave the estimator as it is
+    X = validate_data(checked, X, dtype=np.float64, ensure_min_samples=2, accept_sparse=accept_sparse)
+    names = ("n_features_in_", "feature_names_in_")
+    columns = {name: getattr(checked, name) for name in names if hasattr(checked, name)}
+    return Rows(X, check_sample_weight(sample_weight, X.shape[0]), columns)
+
+
+def check_sample_weight(sample_weight: Array | None, n: int) -> Array:
+    if sample_weight is None:
+        return np.ones(n)
+    w = np.asarray(sample_weight, dtype=np.float64)
+    return check_vector("sample_weight", np.full(n, float(w)) if w.ndim == 0 else w, n, zero=True)
+
+
+def draw_seed(random_state: Any) -> int:
+    return check_random_state(random_state).randint(np.iinfo(np.int32).max)
+
+
+def _plan(size: tuple[int, int] | None, estimator: Any, only: str | None, n_jobs: int) -> str:
+    """The operator, for rows and columns that are known from the shape; refused where memory does not suffice."""
+    if size is None:
+        return "dense"
+    if only is not None:
+        return choose_operator(*size, kernel=estimator.kernel, only=only, estimator=type(estimator).__name__)
+    return choose_operator(
+        *size,
+        kernel=estimator.kernel,
+        operator=estimator.operator,
+        n_threads=n_jobs,
+        verbose=bool(estimator.verbose),
+        rank=estimator.rank,
+        n_landmarks=estimator.n_landmarks,
+        n_neighbors=estimator.n_neighbors,
+    )
+
+
+def _points(given: Rows, rule: KernelRule) -> Sample:
+    weighted = np.count_nonzero(given.w > 0)
+    if weighted < 2:
+        raise ValueError(
+            "`sample_weight` must be positive for at least 2 samples: "
+            f"the weight is zero for {len(given.w) - weighted} of {len(given.w)}."
+        )
+    # How often a point was seen says nothing about its surroundings. In a graph, rows have no entries to compare.
+    merged = rule.merges_equal_rows and not sparse.issparse(given.X)
+    return distinct_points(given.X, given.w) if merged else weighted_rows(given.w)
+
+
+def _build(name: str, kernel: FittedKernel, w: Array, estimator: Any, n_jobs: int) -> KernelOperator:
+    """The operator of that name on the points of the kernel."""
+    if kernel.is_sparse:
+        return SparseOperator(kernel.matrix(n_jobs), w, n_jobs)
+    if name == "dense":
+        return DenseOperator(kernel.matrix(n_jobs), w)
+    assert isinstance(kernel, FittedFormula)  # no other kernel names these operators
+    formula, points = kernel.formula, kernel.points
+    tiled = TiledOperator(formula, points, w, n_jobs=n_jobs)
+    if name == "tiled":
+        return tiled
+    degrees, error = tiled.m, float(tiled.degree_error.max())
+    del tiled  # the tiles are not needed any more
+    if name == "sparse":
+        return TruncatedOperator(formula, points, degrees, w, degree_error=error, n_jobs=n_jobs)
+    seed = draw_seed(estimator.random_state)
+    return NystroemOperator(
+        formula, points, estimator.n_landmarks, w, degrees=degrees, degree_error=error, rng=seed, n_jobs=n_jobs
+    )

@@ -1,0 +1,161 @@
+"""What a file keeps of each estimator: the tables behind docs/model_format.md.
+
+Only classes in these tables are stored or loaded. Sizes: N rows given to ``fit``, of which n are points of the program;
+p columns; k columns of the embedding, and r of all its components.
+"""
+
+from __future__ import annotations
+
+from ..kernels.base import FittedFormula
+from ..kernels.given import PrecomputedKernel
+from ..kernels.neighbors import SEARCHES, GraphKernel, NeighborKernel, Neighbors
+from ..kernels.stationary import Gaussian, Laplacian, Matern
+from ..persistence.arrays import Floats, Graph, Indices
+from ..persistence.fields import Choice, Field, Flag, Integer, Number, Optional
+from ..persistence.models import Table, register
+from ..persistence.objects import OneOf, Shared
+from ..persistence.parameters import ParameterKinds
+from ..sdp import Certificate, NullSpace
+from .diagonals import ConstantDiagonal, KernelDiagonal, NearestDiagonal
+from .diffusion_map import DiffusionMap
+from .extension import Extension, LinearExtension
+from .rkhs_embedding import RKHSEmbedding
+from .sdp_embedding import SDPEmbedding
+from .training import DiffusionTraining, RKHSTraining, SDPTraining
+
+_FORMULAS: dict[type, dict[str, Field]] = {
+    Gaussian: {"bandwidth": Number()},
+    Laplacian: {"bandwidth": Number()},
+    Matern: {"bandwidth": Number(), "nu": Number()},
+}
+_RULES: dict[type, dict[str, Field]] = {Neighbors: {"search": Choice(SEARCHES)}}
+_FITTED_FORMULA: dict[type, dict[str, Field]] = {
+    FittedFormula: {"formula": OneOf(_FORMULAS), "points": Floats("n", "p")}
+}
+_PRECOMPUTED: dict[type, dict[str, Field]] = {
+    PrecomputedKernel: {"columns": Indices("n", below="p"), "self_similarity": Optional(Number(positive=True))}
+}
+_SPARSE: dict[type, dict[str, Field]] = {
+    NeighborKernel: {
+        "points": Floats("n", "p"),
+        "scales": Floats("n", positive=True),
+        "n_neighbors": Integer(low=2),
+        "graph": Optional(Graph("n")),
+        "n_jobs": Integer(low=1),
+    },
+    GraphKernel: {
+        "graph": Graph("n"),
+        "scales": Floats("n", positive=True),
+        "n_neighbors": Integer(low=2),
+        "columns": Indices("n", below="p"),
+    },
+}
+_KERNEL = OneOf(_FITTED_FORMULA | _PRECOMPUTED | _SPARSE)
+_DIAGONAL = OneOf(
+    {
+        KernelDiagonal: {"kernel": Shared("training.extension.kernel", _KERNEL), "M": Number(positive=True)},
+        ConstantDiagonal: {},
+        NearestDiagonal: {"d": Floats("n", positive=True)},
+    }
+)
+_EXTENSION = OneOf(
+    {
+        Extension: {
+            "kernel": _KERNEL,
+            "w": Floats("n", positive=True),
+            "m": Floats("n", positive=True),
+            "M": Number(positive=True),
+            "self_similarity": Floats("n", positive=True),
+            "F": Floats("n", "r"),
+        }
+    }
+)
+_LINEAR_EXTENSION = OneOf(
+    {
+        LinearExtension: {
+            "kernel": OneOf(_FITTED_FORMULA),
+            "alpha": Floats("n", "r"),
+            "w": Floats("n", positive=True),
+        }
+    }
+)
+# `rows` come first: they say what n is.
+_ROWS: dict[str, Field] = {"rows": Indices("n", below="N")}
+_TRAINING: dict[type, dict[str, Field]] = {
+    SDPTraining: _ROWS | {"extension": _EXTENSION, "diagonal": _DIAGONAL},
+    DiffusionTraining: _ROWS | {"extension": _EXTENSION, "factor": Floats("r")},
+    RKHSTraining: _ROWS
+    | {
+        "extension": _LINEAR_EXTENSION,
+        "d": Floats("n", positive=True),
+        "u": Floats("n", positive=True),
+        "jitter": Number(),
+        "place": Indices("N", below="n", low=-1),
+    },
+}
+_NULL_SPACE = OneOf({NullSpace: {"nullity": Integer(), "spectral_gap": Number(), "rank": Integer(), "unique": Flag()}})
+_CERTIFICATE = OneOf(
+    {
+        Certificate: {
+            "objective": Number(),
+            "upper_bound": Number(),
+            "gap": Number(),
+            "grade": Choice(("proved", "probabilistic", "estimate")),
+            "failure_probability": Number(),
+            "min_eigenvalue": Number(),
+            "stationarity": Number(),
+            "gain": Number(),
+            "weights": Choice(("slack", "multiplicative", "additive", "own")),
+            "null_space": Optional(_NULL_SPACE),
+            "error_below": Number(),
+            "error_above": Number(),
+        }
+    }
+)
+_COMMON: dict[str, Field] = {
+    "n_features_in_": Integer(low=1, size="p"),
+    "n_components_": Integer(low=1, size="k"),
+    "embedding_": Floats("N", "k"),
+}
+_CERTIFIED: dict[str, Field] = {
+    "certificate_": _CERTIFICATE,
+    "status_": Choice(("optimal", "degenerate", "max_iter", "interrupted")),
+    "n_iter_": Integer(),
+    "n_products_": Integer(),
+    "eigenvalues_": Floats("r"),
+}
+_BANDWIDTH: dict[str, Field] = {"bandwidth_": Optional(Number(positive=True))}
+
+
+def _training(cls: type) -> dict[str, Field]:
+    return {"training_": OneOf({cls: _TRAINING[cls]})}
+
+
+# Attributes that ``fit`` sets.
+_FITTED: dict[type, dict[str, Field]] = {
+    SDPEmbedding: _COMMON | _CERTIFIED | _BANDWIDTH | _training(SDPTraining),
+    RKHSEmbedding: _COMMON
+    | _CERTIFIED
+    | {
+        "length_scale_": Number(positive=True),
+        "smoothness_": Number(positive=True),
+        "regularization_": Number(positive=True),
+        "trace_": Number(),
+    }
+    | _training(RKHSTraining),
+    DiffusionMap: _COMMON | _BANDWIDTH | {"eigenvalues_": Floats("r")} | _training(DiffusionTraining),
+}
+# What to do about parameters that cannot be stored.
+_REMEDIES = {
+    "kernel": "fit with the name of a kernel, one of those in elliptope.kernels, or kernel='precomputed'",
+    "diagonal": "fit with an array of its values at the training points (new points take that of the most similar one)",
+    "direction": "fit with direction='mean'",
+    "random_state": "call set_params(random_state=None) first, or pass an integer; it has no influence on a fitted model",
+}
+
+
+def register_estimators() -> None:
+    """Make the estimators storable."""
+    parameters = ParameterKinds(OneOf(_FORMULAS | _RULES), _REMEDIES)
+    for cls, attributes in _FITTED.items():
+        register(cls, Table(attributes, parameters))

@@ -1,0 +1,135 @@
+"""Bounds that hold but for a stated risk, by products with random vectors: Lanczos, and Chebyshev tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterable
+
+import numpy as np
+
+from ..._utils.arrays import Array, like
+from ..._utils.rounding import UNIT
+from ...operators.metric import Metric
+from ..iterate import Iterate
+from ..problem import Meter
+from .certificate import Certificate, bound, dual_metrics
+from .chebyshev import Tested, chebyshev_test
+from .deflation import almost_null, projected
+from .lanczos import Ritz, lanczos_probe, spread_error
+from .probes import Probe, mapped, run_together
+
+FAILURE_PROBABILITY = 1e-6
+# Failed certificates after which a solve gives up.
+MAX_FAILURES = 20
+# Events on which the claims of one solve rest: seven per certificate, which are two ends of the spectrum in three metrics
+# and a test. Ten per failed one leave room for the last.
+_RUNS = 10 * MAX_FAILURES
+
+
+def lanczos_bound(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> Certificate:
+    """The bound that one short Lanczos run gives, with no more products than are left."""
+    name, metric = next(iter(dual_metrics(iterate).items()))
+    steps = int(min(meter.problem.tuning.lanczos_steps, meter.left))
+    (ritz,) = whitened_lanczos(meter, iterate, [metric], rng, steps)
+    return ritz_bound(meter, iterate, name, metric, ritz)
+
+
+def certify_by_tests(
+    meter: Meter, iterate: Iterate, rng: np.random.Generator, tol: float, saddle: bool
+) -> tuple[Certificate, Array | None]:
+    """A probabilistic bound, and a direction of negative curvature of L if one was met.
+
+    Lanczos tells in which metric a test is cheapest. Where it meets eigenvalues so negative that ``tol`` is out of reach,
+    H is at a saddle point, and with ``saddle`` that is all: the ascent goes on. Without, the test bounds what is there.
+    """
+    tuning, metrics = meter.problem.tuning, dual_metrics(iterate)
+    runs = whitened_lanczos(meter, iterate, metrics.values(), rng, tuning.lanczos_steps)
+    found = dict(zip(metrics, runs, strict=True))
+    name = cheapest(iterate, metrics, found)
+    certificate = ritz_bound(meter, iterate, name, metrics[name], found[name])
+    escape = negative_direction(metrics[name], found[name])
+    # Nothing is sharper than Lanczos in the whole space.
+    if certificate.relative_gap <= tol or iterate.gain <= 0 or found[name].exhausted:
+        return certificate, escape
+    # Where small eigenvalues are left, the degree of a test grows with the root of the spread over the shift aimed at.
+    aims = {
+        name: tuning.attempt_shift * tol * iterate.gain / metric.total(iterate.objective) for name, metric in metrics.items()
+    }
+    # ... of at least twice the negative eigenvalues that Lanczos has met.
+    targets = {name: max(aims[name], -2 * found[name].lower) for name in found}
+    name = min(found, key=lambda name: found[name].upper / targets[name])
+    metric, ritz = metrics[name], found[name]
+    if saddle and -ritz.lower > aims[name]:
+        return certificate, escape
+    upper = ritz.upper + 0.05 * (ritz.upper - ritz.lower)  # Ritz values lie within the spectrum
+    test = _shift_test(meter, iterate, metric, upper, targets[name], rng)
+    (tested,) = run_together(meter.product, [_whitened(iterate, metric, test)])
+    if tested.direction is not None:
+        escape = metric.unwhiten(tested.direction[:, None])[:, 0]
+    sharper = _bound(meter, iterate, name, metric, tested.shift)
+    return min(certificate, sharper, key=lambda c: c.gap), escape
+
+
+def cheapest(iterate: Iterate, metrics: dict[str, Metric], found: dict[str, Ritz]) -> str:
+    """The metric in which the negative eigenvalues that Lanczos has met cost least."""
+    return min(found, key=lambda name: max(0.0, -found[name].lower) * metrics[name].total(iterate.objective))
+
+
+def negative_direction(metric: Metric, ritz: Ritz) -> Array | None:
+    """The lower Ritz vector, (n,), where its value is negative."""
+    return metric.unwhiten(ritz.vector[:, None])[:, 0] if ritz.lower < 0 else None
+
+
+def ritz_bound(meter: Meter, iterate: Iterate, name: str, metric: Metric, ritz: Ritz) -> Certificate:
+    """The bound that follows from a Lanczos run by itself."""
+    return _bound(meter, iterate, name, metric, _probable_shift(meter.problem.n, ritz))
+
+
+def estimate_gap(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> float:
+    """What the gap would be if the Ritz value of a short Lanczos run were the eigenvalue; optimistic, for display only."""
+    metric = next(iter(dual_metrics(iterate).values()))
+    (ritz,) = whitened_lanczos(meter, iterate, [metric], rng, 15)
+    return max(0.0, -ritz.lower) * metric.total(iterate.objective)
+
+
+def whitened_lanczos(
+    meter: Meter, iterate: Iterate, metrics: Iterable[Metric], rng: np.random.Generator, steps: int
+) -> list[Ritz]:
+    """The ends of the spectrum of E L Eᵀ, in each of the metrics."""
+    n = meter.problem.n
+    probes = [_whitened(iterate, metric, lanczos_probe(n, steps, rng, iterate.slack)) for metric in metrics]
+    return run_together(meter.product, probes)
+
+
+def _whitened(iterate: Iterate, metric: Metric, probe: Probe) -> Probe:
+    """A probe of E L Eᵀ, whose spectrum is that of the pencil (L, M), as one that asks for products with the core of J."""
+    slack = iterate.slack[:, None]
+    return mapped(probe, metric.unwhiten, lambda v, product: metric.whiten_gradient(slack * v - product))
+
+
+def _shift_test(
+    meter: Meter, iterate: Iterate, metric: Metric, upper: float, target: float, rng: np.random.Generator
+) -> Generator[Array, Array, Tested]:
+    """A Chebyshev test of the whitened L on the complement of what is known: its null space, which is the range of H."""
+    problem = meter.problem
+    rounding = problem.operator.rounding_in(metric, upper)
+    known = almost_null(iterate, metric, 0.1 * target, rounding)  # so that what is known costs little of the shift
+    G = known.project(like(problem.offset, rng.standard_normal((problem.n, problem.operator.block_width))))
+    risk = FAILURE_PROBABILITY / _RUNS
+    tested = yield from projected(chebyshev_test(G, upper, target, risk, rounding / upper, problem.tuning), known)
+    return Tested(known.shift(tested.shift, rounding), tested.direction)
+
+
+def _bound(meter: Meter, iterate: Iterate, name: str, metric: Metric, shift: float) -> Certificate:
+    errors = meter.problem.operator.error_bounds
+    return bound(iterate, name, metric, shift, "probabilistic", FAILURE_PROBABILITY, errors)
+
+
+def _probable_shift(n: int, ritz: Ritz) -> float:
+    """s ≥ -λmin of the whitened L, but for the failure probability."""
+    # Both ends are under-estimated by at most ε times the true spread; nothing but rounding where the space is exhausted.
+    epsilon = n * UNIT if ritz.exhausted else spread_error(n, ritz.steps, FAILURE_PROBABILITY / _RUNS)
+    if epsilon >= 0.5:
+        return math.inf
+    error = epsilon * (ritz.upper - ritz.lower) / (1 - 2 * epsilon)
+    return max(0.0, error - ritz.lower)

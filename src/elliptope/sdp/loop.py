@@ -1,0 +1,247 @@
+"""The loop of a solve: ascend, certify, escape from what is not optimal, until a certificate meets the tolerance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._utils.arrays import Array, hstack, largest
+from .._utils.rounding import UNIT, round_up
+from .ascent import Method
+from .certificates.certificate import NATURAL, Certificate, no_bound
+from .certificates.certifier import attempt_proof, certify_converged, prove, quick_bound
+from .certificates.probabilistic import MAX_FAILURES, estimate_gap
+from .factors import SMALL_COLUMN, drop_columns
+from .goal import Goal
+from .iterate import Iterate, check_size
+from .problem import Meter, OutOfProducts
+from .steps import normalize_rows
+
+# A proof is tried where it may succeed: the least gap that it could show is at most this part of the tolerance.
+_PROVABLE = 0.8
+
+
+class Progress(NamedTuple):
+    """What a callback sees after every iteration.
+
+    ``bound`` is the certified upper bound once there is one. Before, where there is a callback, it is an estimate from a
+    short Lanczos run, refreshed whenever the number of iterations has doubled; otherwise infinite. ``defect`` is the
+    relative residual of LH = 0, of the size of the gap.
+    """
+
+    iteration: int
+    n_products: int
+    objective: float
+    bound: float
+    relative_gap: float
+    defect: float
+    rank: int
+    certified: bool
+
+    def __str__(self) -> str:
+        bound = ""
+        if self.certified or self.objective < self.bound < math.inf:  # an estimate that says nothing is not shown
+            bound = f"bound {'≤' if self.certified else '≈'} {self.bound:.10g}  gap {round_up(self.relative_gap)}  "
+        return (
+            f"iteration {self.iteration:5d}  products {self.n_products:6d}  objective {self.objective:.10g}  {bound}"
+            f"defect {self.defect:.1e}  rank {self.rank}"
+        )
+
+
+class Loop:
+    """State shared between the phases of one solve.
+
+    After :meth:`run`, ``last`` is the iterate that was certified, ``stop`` what ended the ascent early, if something did
+    ("interrupted", "max_iter"), and ``history`` has an entry per iteration.
+    """
+
+    def __init__(
+        self,
+        meter: Meter,
+        method: Method,
+        tol: float,
+        polish: bool,
+        max_iter: int,
+        rng: np.random.Generator,
+        callback: Callable[[Progress], Any] | None,
+    ) -> None:
+        self.meter, self.problem, self.tuning = meter, meter.problem, meter.problem.tuning
+        self.method, self.tol, self.polish, self.max_iter, self.rng = method, tol, polish, max_iter, rng
+        # Deflation, on which tests rely where nothing can be factorised, works only if the rows of H are accurate.
+        self.accurate = polish or not self.problem.operator.can_factor
+        self.callback = callback
+        # A meter and a stream of their own, so that a callback does not change the solve.
+        seed = rng.integers(2**63)
+        self.display = (Meter(self.problem), np.random.default_rng(seed))
+        self.history: list[Progress] = []
+        self.iterate: Iterate | None = None
+        self.best: Iterate | None = None  # of the largest gain: warm-up and added columns may descend
+        self.estimate = self.certified = math.inf  # bounds on the gain
+        self.stop: str | None = None
+        self.out_of_products = False
+        # Products for a last bound are kept back.
+        self.limit = meter.limit
+        meter.limit = max(self.limit - self.tuning.lanczos_steps - 1, 0.5 * self.limit)
+
+    def run(self, H: Array) -> Certificate:
+        """The certificate of the last iterate, whatever ended the solve."""
+        certificate: Certificate | None = None
+        try:
+            certificate = self._ascend_until_certified(H)
+        except KeyboardInterrupt:
+            if self.iterate is None:
+                raise
+            self.stop = "interrupted"
+        except OutOfProducts:
+            self.stop, self.out_of_products = "max_iter", True
+        return self._final_certificate() if certificate is None else certificate
+
+    def _final_certificate(self) -> Certificate:
+        """Of the best iterate: a proof, unless the user interrupts or the products are spent."""
+        self.meter.use_double_precision()
+        best, limit = self.best, self.meter.limit
+        assert best is not None
+        self.meter.limit = self.limit
+        # Once more in double precision, which a solve with a single product never left.
+        self.iterate = self.meter.evaluate(best.H) if self.meter.left >= 1 else best
+        try:
+            if self.stop != "interrupted" and not self.out_of_products:
+                try:
+                    self.meter.limit = limit
+                    return prove(self.meter, self.iterate, self.rng, self.tol)
+                except OutOfProducts:
+                    self.out_of_products = True
+                    self.meter.limit = self.limit
+            return quick_bound(self.meter, self.iterate, self.rng)
+        except KeyboardInterrupt:
+            self.stop = "interrupted"
+            return no_bound(self.iterate)
+
+    @property
+    def last(self) -> Iterate:
+        assert self.iterate is not None
+        return self.iterate
+
+    def _ascend_until_certified(self, H: Array) -> Certificate | None:
+        """The certificate that ends the solve; None where no further progress is possible."""
+        tuning = self.tuning
+        level, target, goal = tuning.first_attempt * self.tol, tuning.polish * self.tol, Goal()
+        iterates = self.method(self.meter, H, goal, self.rng)
+        for _ in range(MAX_FAILURES):
+            self._set(goal, level, target)
+            stalled = self._ascend(iterates, goal)
+            if self.stop is not None:
+                return None
+            certificate, direction, converged = self._certify(stalled)
+            if certificate.relative_gap <= self.tol and certificate.grade != "estimate":
+                target = self._needed_stationarity(certificate)
+                if certificate.stationarity <= target:
+                    return certificate
+                if not stalled:
+                    continue
+                # A column that is almost zero is almost free to move; without it the rest may settle.
+                trimmed = drop_columns(self.last.H, SMALL_COLUMN, self.rng)
+                if trimmed.shape[1] == self.last.H.shape[1]:
+                    return certificate
+                iterates = self.method(self.meter, trimmed, goal, self.rng)
+                continue
+            escaped = self._escape(direction) if converged else None
+            if escaped is not None:
+                iterates = self.method(self.meter, escaped, goal, self.rng)
+            elif stalled:
+                return None
+            else:
+                level, target = 0.2 * level, 0.2 * target
+        return None
+
+    def _set(self, goal: Goal, level: float, target: float) -> None:
+        if self.accurate:
+            goal.stationarity, goal.aim = target, 0.01 * target
+        else:
+            goal.defect, goal.gap, goal.aim = level, _PROVABLE * self.tol, 0.25 * level
+
+    def _ascend(self, iterates: Iterator[Iterate], goal: Goal) -> bool:
+        """Go on until a proof may succeed; True when the method ended by itself before that."""
+        while len(self.history) < self.max_iter:
+            iterate = next(iterates, None)
+            if iterate is None:
+                return True
+            if self.iterate is None or not iterate.absolute < math.inf:
+                check_size(iterate)
+            self.iterate = iterate
+            if self.best is None or _improves(iterate, self.best):
+                self.best = iterate
+            self._report(iterate)
+            if goal.reached(iterate) or self.stop is not None:
+                return False
+        self.stop = "max_iter"
+        return False
+
+    def _certify(self, stalled: bool) -> tuple[Certificate, Array | None, bool]:
+        """A certificate, a direction of negative curvature if one was met, and whether H was taken to have converged."""
+        if self.meter.in_single_precision:
+            self.meter.use_double_precision()
+            self.iterate = self.meter.evaluate(self.last.H)
+        converged = stalled or self.accurate
+        how = certify_converged if converged else attempt_proof
+        certificate, direction = how(self.meter, self.last, self.rng, self.tol)
+        if certificate.grade != "estimate":
+            self.certified = min(self.certified, self.last.gain + certificate.gap)
+        return certificate, direction, converged
+
+    def _needed_stationarity(self, certificate: Certificate) -> float:
+        """B* moves by about the stationarity over the spectral gap of L: what it takes for B* to be well within ``tol``."""
+        null = certificate.null_space
+        if not self.polish or certificate.weights not in NATURAL or (null is not None and not null.unique):
+            return math.inf
+        gap = 1.0 if null is None else null.spectral_gap
+        return max(self.tuning.polish * self.tol * gap, 100 * UNIT)  # rounding leaves no less
+
+    def _escape(self, direction: Array | None) -> Array | None:
+        """Append a direction of negative curvature of L as a new column, as far as that ascends."""
+        if direction is None:
+            return None
+        iterate = self.last
+        z = direction / largest(abs(direction))
+        step = 0.5
+        while step > 1e-5:  # the curvature of shorter ones is lost in rounding
+            H = normalize_rows(hstack([iterate.H, step * z[:, None]]), self.rng)
+            if self.meter.evaluate(H).gain > iterate.gain:
+                return H
+            step *= 0.5
+        return None
+
+    def _report(self, iterate: Iterate) -> None:
+        """Record an iteration, and show it to the callback, which may stop the solve."""
+        count = len(self.history) + 1
+        if self.callback is not None and count >= 8 and count & (count - 1) == 0:  # 8, 16, 32, …
+            self.estimate = iterate.gain + estimate_gap(self.display[0], iterate, self.display[1])
+        progress = self.progress(iterate, count)
+        self.history.append(progress)
+        if self.callback is not None and self.callback(progress):
+            self.stop = "interrupted"
+
+    def progress(self, iterate: Iterate, iteration: int) -> Progress:
+        certified, gain = self.certified < math.inf, iterate.gain
+        bound = self.certified if certified else self.estimate
+        if bound < gain:  # an estimate that has been proved wrong
+            bound = math.inf
+        return Progress(
+            iteration,
+            self.meter.count,
+            iterate.objective,
+            iterate.objective + (bound - gain),
+            (bound - gain) / gain if gain > 0 else math.inf,
+            iterate.defect,
+            iterate.H.shape[1],
+            certified,
+        )
+
+
+def _improves(new: Iterate, old: Iterate) -> bool:
+    """By its gain, or by its defect where gains differ by rounding alone."""
+    difference = new.gain - old.gain
+    return difference > old.rounding or (difference >= -old.rounding and new.defect < old.defect)

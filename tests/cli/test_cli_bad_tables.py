@@ -1,0 +1,176 @@
+"""Tables that cannot be read: one line says what is wrong, where, and what to do; no file is left behind."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from commandline import EMBED, GOOD, ROWS, Case, X, changed, check_case, csv_case, huge_npy, npy, npz
+
+MANY = ",".join(f"c{j}" for j in range(100_000)) + "\n"
+TABLES = {
+    "missing file": Case("embed nowhere.csv -o out.csv", "nowhere.csv: No such file or directory"),
+    "folder": Case("embed folder.csv -o out.csv", "folder.csv: Is a directory"),
+    "empty": csv_case("", "t.csv: the file is empty"),
+    "blank lines": csv_case("\n\n\n", "t.csv: the file is empty"),
+    "header alone": csv_case("a,b,c,kind\n", "t.csv: there is a header, but no row of data (--no-header if line 1 is data)"),
+    "one row": csv_case("a,b,c,kind\n1,2,3,u\n", "t.csv: 1 row; an embedding takes 2 or more"),
+    "identical rows": csv_case(
+        "a,kind\n" + "1,u\n" * 20, "`bandwidth` cannot be chosen by a rule when all points are identical"
+    ),
+    "short row": csv_case(GOOD + "1,2,3\n", "t.csv: row 31 (line 32): 3 cells where the header has 4"),
+    "long row": csv_case(
+        GOOD + "1,2,3,4,5\n",
+        "t.csv: row 31 (line 32): 5 cells where the header has 4 (a cell with a comma, decimal or other, needs quotes)",
+    ),
+    "long row, no header": csv_case(
+        "1,2\n3,4\n5,6,7\n", "t.csv: row 3 (line 3): 3 cells where row 1 has 2", "embed t.csv -o out.csv"
+    ),
+    "text": csv_case(changed(17, 2, "abc"), "t.csv: row 17 (line 18), column 2 ('b'): 'abc' is not a number"),
+    "text column": csv_case(
+        GOOD,
+        "t.csv: row 1 (line 2), column 4 ('kind'): 'u' is not a number; leave the column out with --drop kind, "
+        "or keep it with --label kind",
+        "embed t.csv -o out.csv",
+    ),
+    "underscores": csv_case(changed(9, 1, "1_000"), "t.csv: row 9 (line 10), column 1 ('a'): '1_000' is not a number"),
+    "empty cell": csv_case(changed(4, 3, ""), "t.csv: row 4 (line 5), column 3 ('c'): the cell is empty"),
+    "NaN": csv_case(changed(5, 1, "nan"), "t.csv: row 5 (line 6), column 1 ('a'): a value is missing (NaN)"),
+    "several NaN": csv_case(
+        changed(5, 1, "nan") + "1,NaN,2,u\n",
+        "t.csv: row 5 (line 6), column 1 ('a'): a value is missing (NaN); 2 rows have such values",
+    ),
+    "NA": csv_case(changed(5, 1, "N/A"), "t.csv: row 5 (line 6), column 1 ('a'): a value is missing ('N/A')"),
+    "infinite": csv_case(changed(5, 1, "-inf"), "t.csv: row 5 (line 6), column 1 ('a'): -inf is not a finite number"),
+    "overflow": csv_case(changed(5, 1, "1e999"), "t.csv: row 5 (line 6), column 1 ('a'): inf is not a finite number"),
+    "decimal comma": csv_case(
+        GOOD.replace(",", ";").replace(".", ","),
+        "column 1 ('a'): '0,126' is not a number; if that is a decimal comma, use --decimal ,",
+        EMBED + " --delimiter ;",
+    ),
+    "decimal comma in vain": csv_case(
+        changed(3, 2, "1.5"),
+        "t.csv: row 1 (line 2), column 1 ('a'): '0.126' is not a number with --decimal ,",
+        EMBED + " --decimal ,",
+    ),
+    "decimal comma, same delimiter": csv_case(
+        GOOD.replace(".", ","), "t.csv: row 1 (line 2): 7 cells where the header has 4 (a cell with a comma, decimal"
+    ),
+    "wrong delimiter": csv_case(
+        GOOD.replace(",", ";"), "t.csv: line 1: only one column when split at ','; try --delimiter ';'"
+    ),
+    "wrong delimiter, no header": csv_case(
+        "1,5;2\n3,5;4\n", "column 2: '5;2' is not a number; is the delimiter ';'?", "embed t.csv -o out.csv --no-header"
+    ),
+    "comma in tsv": Case(
+        "embed t.tsv -o out.csv",
+        r"t.tsv: line 1: only one column when split at '\t'; try --delimiter ','",
+        1,
+        {"t.tsv": GOOD},
+    ),
+    "two names alike": csv_case(
+        GOOD.replace("a,b,c", "a,b,a", 1),
+        "t.csv: columns 1 and 3 are both named 'a'; rename one, or leave one out with --drop 3",
+    ),
+    "column without a name": csv_case(
+        GOOD.replace("a,b,c", ",b,c", 1),
+        "t.csv: column 1 has no name (row numbers, written by another program?); use --id 1",
+    ),
+    "latin-1": csv_case(
+        GOOD.replace("30", "30").encode() + b"1,2,3,caf\xe9\n",
+        "t.csv: line 32: byte 0xe9 is not utf-8; try --encoding latin-1",
+    ),
+    "utf-16": csv_case(GOOD.encode("utf-16"), "t.csv: line 1: NUL bytes: not a text file, or UTF-16 (--encoding utf-16)"),
+    "utf-16 without a mark": csv_case(GOOD.encode("utf-16-le"), "t.csv: line 1: NUL bytes: not a text file, or UTF-16"),
+    "not utf-16": csv_case(GOOD + "1", "t.csv: line 1: not utf-16 text", EMBED + " --encoding utf-16"),
+    "binary": csv_case(b"\x7fELF\x02\x01\x01\x00\x00\n\x00", "t.csv: line 1: NUL bytes"),
+    "unknown encoding": Case(EMBED + " --encoding klingon", "--encoding must name a text encoding", 2),
+    "open quote": csv_case(changed(3, 4, '"u'), "t.csv: line 4: unexpected end of data (are quotes closed"),
+    "text after a quote": csv_case(changed(3, 4, '"u"v'), "t.csv: line 4: ',' expected after '\"'"),
+    "huge header": csv_case("a" * 2**20 + "," + GOOD, "t.csv: line 1: field larger than field limit (131072)"),
+    "many names": csv_case(MANY + "1,2\n3,4\n", "2 cells where the header has 100000", "embed t.csv"),
+    "many names, none right": csv_case(MANY + "1,2\n", "there is no column 'kind'; its columns are 'c0', .* and 99992 more"),
+    "long name": csv_case(GOOD.replace("b", "b" * 100_000, 1).replace(ROWS[0], "1,x,3,u"), "'x' is not a number"),
+    "unknown suffix": Case("embed t.dat -o out.csv", "t.dat: the suffix '.dat' tells no format", 2, {"t.dat": GOOD}),
+    "spreadsheet": Case("embed t.xlsx -o out.csv", "t.xlsx: a spreadsheet is neither read nor written; save it as CSV", 2),
+    "unknown column": Case(
+        EMBED + " --columns a,x", "t.csv: --columns: there is no column 'x'; its columns are 'a', 'b', 'c'"
+    ),
+    "column too far": Case(EMBED + " --columns 2-9", "t.csv: --columns 2-9: columns are counted from 1 to 4"),
+    "no label": Case("embed t.csv --label kin -o out.csv", "t.csv: --label: there is no column 'kin'"),
+    "nothing left": Case(EMBED + " --drop 1-3", "t.csv: no column is left to embed"),
+    "negative weight": Case(EMBED + " --weight a", "column 1 ('a'): a weight must not be negative, got"),
+    "weights of zero": csv_case(
+        "a,w\n1,0\n2,0\n3,1\n", "fewer than 2 rows have a positive weight", "embed t.csv --weight w"
+    ),
+    "too large to scale": csv_case(
+        changed(5, 2, "1e200"),
+        "t.csv: numbers too large or too small for a standard deviation in 'b'",
+        EMBED + " --standardize",
+    ),
+    "too small to scale": csv_case(
+        "a,kind\n1e-200,u\n2e-200,v\n3e-200,v\n", "too large or too small for a standard deviation", EMBED + " --standardize"
+    ),
+    "output has that name": csv_case(
+        GOOD.replace("kind", "z1", 1), "two columns of the output would be called 'z1'", "embed t.csv --label z1 -o out.csv"
+    ),
+}
+BINARY = {
+    "npy of objects": Case(
+        "embed t.npy -o out.csv",
+        "t.npy: not NPY data, or Python objects, which are not loaded: they could run code",
+        1,
+        {"t.npy": npy(np.array([[{}, 1.0]], dtype=object))},
+    ),
+    "npy that is a pickle": Case("embed t.npy -o out.csv", "t.npy: not NPY data, or", 1, {"t.npy": pickle.dumps(X)}),
+    "npy cut short": Case("embed t.npy -o out.csv", "t.npy: not NPY data, or damaged", 1, {"t.npy": npy(X)[:-9]}),
+    "npy of a huge shape": Case(
+        "embed t.npy -o out.csv", "(t.npy: not NPY data|not enough memory)", 1, {"t.npy": huge_npy()}
+    ),
+    "npy with one dimension": Case(
+        "embed t.npy -o out.csv",
+        "t.npy: the array must have 2 dimensions, rows and columns, got shape (3,)",
+        1,
+        {"t.npy": npy(np.ones(3))},
+    ),
+    "npy without rows": Case("embed t.npy -o out.csv", "t.npy: the array is empty", 1, {"t.npy": npy(np.ones((0, 3)))}),
+    "npy of complex numbers": Case(
+        "embed t.npy -o out.csv",
+        "t.npy: column 1: values of type complex128 where numbers are expected",
+        1,
+        {"t.npy": npy(X * 1j)},
+    ),
+    "structured npy": Case(
+        "embed t.npy -o out.csv",
+        "structured array with fields a, b",
+        1,
+        {"t.npy": npy(np.ones(3, dtype="f8,f8").astype([("a", "f8"), ("b", "f8")]))},
+    ),
+    "NaN in npy": Case(
+        "embed t.npy -o out.csv",
+        "t.npy: row 3, column 2: a value is missing (NaN)",
+        1,
+        {"t.npy": npy(np.where(np.arange(90).reshape(30, 3) == 7, np.nan, X))},
+    ),
+    "npz with two matrices": Case(
+        "embed t.npz -o out.csv", "t.npz: several matrices, 'A', 'B': choose one with --array", 1, {"t.npz": npz(A=X, B=X)}
+    ),
+    "npz without that matrix": Case(
+        "embed t.npz --array C -o out.csv", "t.npz: there is no array 'C'; there are 'A', 'B'", 1, {"t.npz": npz(A=X, B=X)}
+    ),
+    "npz of objects": Case(
+        "embed t.npz -o out.csv", "which are not loaded", 1, {"t.npz": npz(A=np.array([[{}]], dtype=object))}
+    ),
+    "npz cut short": Case("embed t.npz -o out.csv", "t.npz: not NPZ data, or", 1, {"t.npz": npz(A=X)[:-50]}),
+    "npz that is npy": Case("embed t.npz -o out.csv", "t.npz: a single array, not an archive", 1, {"t.npz": npy(X)}),
+    "npy that is npz": Case(
+        "embed t.npy -o out.csv", "t.npy: an archive of arrays, not a single one", 1, {"t.npy": npz(A=X)}
+    ),
+    "parquet that is text": Case("embed t.parquet -o out.csv", "t.parquet: not Parquet data", 1, {"t.parquet": GOOD}),
+}
+CASES = TABLES | BINARY
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_line_says_what_is_wrong(cli, folder, name):
+    check_case(cli, folder, CASES[name])

@@ -1,0 +1,114 @@
+"""Failures that no file is the cause of: missing libraries, full disks, little memory, Ctrl-C."""
+
+import os
+import sys
+
+import pytest
+
+from commandline import EMBED, check, snapshot
+from elliptope import InsufficientMemoryError, SDPEmbedding
+
+
+def run(cli, folder, code, message, command=EMBED):
+    before = snapshot(folder)
+    check(cli(*command.split()), code, message)
+    assert snapshot(folder) == before
+
+
+@pytest.mark.parametrize("module", ["pyarrow", "pyarrow.parquet"])
+def test_parquet_without_pyarrow(cli, folder, monkeypatch, module):
+    (folder / "t.parquet").write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, module, None)
+    run(cli, folder, 1, "Parquet files need the extra `cli`: pip install 'elliptope[cli]'", "embed t.parquet")
+
+
+def test_report_without_its_extra(cli, folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    monkeypatch.setattr(SDPEmbedding, "fit", None)  # nothing is computed that cannot be shown
+    message = "report pages need the extra `report`: pip install 'elliptope[report]' (in a clone: pip install '.["
+    run(cli, folder, 1, message, "report t.csv --label kind -o r.html")
+
+
+@pytest.mark.parametrize("command", ["embed t.csv --label kind -o z.parquet", "path t.csv --drop kind -o p.parquet"])
+def test_parquet_that_could_not_be_written(cli, folder, monkeypatch, command):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setattr(SDPEmbedding, "fit", None)
+    run(cli, folder, 1, "Parquet files need the extra `cli`: pip install", command)
+
+
+@pytest.mark.parametrize("command", [EMBED, "fit t.csv --label kind -o new"])
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [(OSError(28, "No space left on device"), 1, "No space left on device"), (KeyboardInterrupt(), 130, "interrupted")],
+)
+def test_while_writing(cli, folder, monkeypatch, command, error, code, message):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(os, "fsync", fail)
+    run(cli, folder, code, message, command)
+
+
+def test_file_that_appears_meanwhile(cli, folder, monkeypatch):
+    original = SDPEmbedding.fit
+
+    def slow(self, *args, **kwargs):
+        (folder / "out.csv").write_text("somebody else's")
+        return original(self, *args, **kwargs)
+
+    monkeypatch.setattr(SDPEmbedding, "fit", slow)
+    check(cli(*EMBED.split()), 1, "out.csv: exists; use --force to replace it")
+    assert (folder / "out.csv").read_text() == "somebody else's"
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (
+            MemoryError("Unable to allocate 3 TiB"),
+            1,
+            "t.csv: not enough memory: the kernel of 30 rows alone takes 6.71e-06 GiB; --kernel neighbors takes",
+        ),
+        (InsufficientMemoryError("Not enough memory. It needs 5 GB."), 1, "t.csv: Not enough memory. It needs 5 GB."),
+        (TypeError("two\nlines"), 1, "unexpected TypeError: two lines (run again with --debug, and report it)"),
+        (SystemExit(143), 143, None),
+    ],
+)
+def test_while_fitting(cli, folder, monkeypatch, error, code, message):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(SDPEmbedding, "fit", fail)
+    before = snapshot(folder)
+    outcome = cli(*EMBED.split())
+    assert outcome.code == code
+    if message is not None:
+        check(outcome, code, message)
+    assert snapshot(folder) == before
+
+
+def test_memory_for_neighbors(cli, folder, monkeypatch):
+    def fail(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(SDPEmbedding, "fit", fail)
+    outcome = cli(*EMBED.split(), "--kernel", "neighbors")
+    check(outcome, 1, "t.csv: not enough memory; fit a part of the rows")
+
+
+def test_interrupted_fit_is_not_kept(cli, folder, monkeypatch):
+    """The solver catches Ctrl-C and gives what it has; the command line wants all or nothing."""
+
+    def press(progress):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("elliptope.estimators.certified.progress_callback", lambda estimator, verbose: press)
+    run(cli, folder, 130, "interrupted")
+
+
+def test_traceback_on_request(cli, folder):
+    outcome = cli(*EMBED.split(), "--columns", "x", "--debug")
+    assert outcome.code == 1
+    assert "Traceback (most recent call last)" in outcome.err
+    assert outcome.err.splitlines()[-1].startswith("elliptope: error: t.csv: --columns")
