@@ -17,7 +17,7 @@ from elliptope.kernels.search import (
     kth_distances,
     make_search,
     pair_distances,
-    seen_by,
+    pairs_within_scales,
 )
 from neighborhoods import POINTS, Forgetful, distances
 
@@ -129,15 +129,15 @@ class TestSeenBy:
         X, Y = POINTS[name], near(name)
         # Radii that are distances themselves, to the last bit: whether the rim belongs to a ball is not left to rounding.
         radii, D = np.sort(same_distances(X, X), axis=1)[:, 4], same_distances(Y, X)
-        for row, found in enumerate(found_sets(seen_by(Y, X, radii), len(Y))):
+        for row, found in enumerate(found_sets(pairs_within_scales(Y, X, radii), len(Y))):
             assert set(found) == set(np.flatnonzero(radii >= D[row]).tolist())
 
     def test_blocks_of_rows(self, monkeypatch):
         X, Y = POINTS["31 columns"], near("31 columns")
         radii = np.sort(distances(X, X), axis=1)[:, 4]
-        whole = found_sets(seen_by(Y, X, radii), len(Y))
+        whole = found_sets(pairs_within_scales(Y, X, radii), len(Y))
         monkeypatch.setattr(blocks, "BLOCK_ENTRIES", 3 * len(X))
-        assert found_sets(seen_by(Y, X, radii), len(Y)) == whole
+        assert found_sets(pairs_within_scales(Y, X, radii), len(Y)) == whole
 
     def test_blocks_of_rows_in_the_second_look(self, monkeypatch):
         X = POINTS["binary, many columns"]

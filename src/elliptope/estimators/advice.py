@@ -5,11 +5,13 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from .._utils.arrays import Array
 from .._utils.checks import name_rows
 from ..operators import KernelOperator, SparseOperator
 from ..sdp import Certificate, Solution
+from .pose import Posed
 
 # Rows that a warning names.
 _NAMED = 5
@@ -31,7 +33,21 @@ def warn_of_parts(J: KernelOperator, stacklevel: int) -> None:
         )
 
 
-def warn_of_hubs(J: KernelOperator, d: Array, y: Array, rows: Array, stacklevel: int) -> None:
+def judge(solution: Solution, posed: Posed, d: Array, *, verbose: bool, stacklevel: int) -> str:
+    """The status of a fit; what the user should know of it is printed, or warned of."""
+    J, rows = posed.operator, posed.sample.rows
+    _warn_of_hubs(J, d, solution.dual, rows, stacklevel + 1)
+    constant = float(np.median(J.contrast())) < _SMALL_CONTRAST
+    status = "degenerate" if constant and solution.status == "optimal" else solution.status
+    if verbose:
+        print(f"{status}: {solution.message}")
+    if status != "optimal":
+        text = _advice(solution, status, J, d, rows, posed.rule.scale_parameter, constant)
+        warnings.warn(f"SDPEmbedding ended with status {status!r}: {text}", ConvergenceWarning, stacklevel=stacklevel)
+    return status
+
+
+def _warn_of_hubs(J: KernelOperator, d: Array, y: Array, rows: Array, stacklevel: int) -> None:
     """Where Abar has a negative diagonal, y may be negative, too; and the extension of a row is y times the row."""
     reversed_ = (y <= 0) & (d > 0) & (J.contrast() < 0)
     if reversed_.any():
@@ -42,18 +58,14 @@ def warn_of_hubs(J: KernelOperator, d: Array, y: Array, rows: Array, stacklevel:
         )
 
 
-def is_constant(J: KernelOperator) -> bool:
-    """Whether the kernel is constant, to what rounding leaves."""
-    return float(np.median(J.contrast())) < _SMALL_CONTRAST
-
-
-def advice(solution: Solution, status: str, J: KernelOperator, d: Array, rows: Array, parameter: str) -> str:
-    """How a fit ended that is not optimal, and what to change; ``parameter`` is the one that says how far points see."""
-    ended = f"SDPEmbedding ended with status {status!r}: "
-    if is_constant(J):
+def _advice(
+    solution: Solution, status: str, J: KernelOperator, d: Array, rows: Array, parameter: str, constant: bool
+) -> str:
+    """How a fit ended that is not optimal, and what to change; ``parameter`` is the one that sets the scale of distances."""
+    if constant:
         return (
-            f"{ended}the kernel is so close to constant that rounding shows: decrease `{parameter}`, or check that the "
-            f"points differ."
+            f"the kernel is so close to constant that rounding shows: decrease `{parameter}`, or check that the points "
+            f"differ."
         )
     remedy = ""
     if not d.all():
@@ -65,7 +77,7 @@ def advice(solution: Solution, status: str, J: KernelOperator, d: Array, rows: A
         remedy = f" No point has a neighbour within the bandwidth (K is the identity to rounding): increase `{parameter}`."
     elif status == "degenerate":
         remedy = f" Other embeddings are as good; {_against_others(solution.certificate, parameter)}."
-    return f"{ended}{solution.message}.{remedy}"
+    return f"{solution.message}.{remedy}"
 
 
 def _against_others(certificate: Certificate, parameter: str) -> str:

@@ -53,7 +53,7 @@ class Embedding(Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
 
 class KernelEmbedding(Embedding):
-    """Base of the estimators that live on a normalised kernel."""
+    """Base of the estimators on a normalised kernel."""
 
     kernel: str | Callable
     bandwidth: float | str

@@ -14,6 +14,7 @@ from .._utils.checks import check_vector
 from ..kernels.base import FittedKernel
 from ..operators import KernelOperator
 from .extension import Attention, Diagonal
+from .sample import Sample
 
 # Contrast below which d(x_i) is what rounding leaves of two equal terms.
 _CONSTANT_KERNEL = 1e-12
@@ -90,9 +91,9 @@ class SampledDiagonal(Diagonal, Protocol):
 
 
 def resolve_diagonal(
-    diagonal: str | Array | Callable, support: Array, n_rows: int, kernel: FittedKernel, operator: KernelOperator
+    diagonal: str | Array | Callable, sample: Sample, kernel: FittedKernel, operator: KernelOperator
 ) -> SampledDiagonal:
-    """The rule that gives d, for points of positive weight that stand in rows ``support`` of ``n_rows``."""
+    """The rule that gives d."""
     if isinstance(diagonal, str):
         if diagonal == "constant":
             return ConstantDiagonal()
@@ -101,4 +102,4 @@ def resolve_diagonal(
         raise ValueError(f"`diagonal` must be 'kernel', 'constant', an array or a callable, got {diagonal!r}.")
     if callable(diagonal):
         return CallableDiagonal(diagonal)
-    return NearestDiagonal(check_vector("diagonal", diagonal, n_rows)[support])
+    return NearestDiagonal(check_vector("diagonal", diagonal, len(sample.place))[sample.rows])

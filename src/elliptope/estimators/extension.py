@@ -33,7 +33,7 @@ _MAX_LOG_RADIUS = 0.5 * math.log(np.finfo(float).max) - 1
 
 @dataclass(frozen=True)
 class Attention:
-    """What one block of new points sees of the training points."""
+    """Weighted means over the training points, for one block of new points."""
 
     X: Array  # (b, p): the points
     mean: Array  # (b, r): Σ_i p_i(x) f_i/√m_i - c
@@ -60,7 +60,7 @@ class Extension:
     F: Array
 
     def rows_together(self, p: int) -> int:
-        """Rows with p columns that are looked at at a time."""
+        """Rows with p columns that are taken at a time."""
         return self.kernel.rows_together(p)
 
     def log_density(self) -> Array:
@@ -68,7 +68,7 @@ class Extension:
         return np.log(self.m)
 
     def attend(self, X: Array, *, first: int = 0, n_jobs: int = 1) -> Iterator[tuple[slice, Attention]]:
-        """Blocks of rows of ``X`` with what they see; kernel values are held for a block at a time and thread.
+        """Blocks of rows of ``X`` with their means; every thread holds the kernel values of one block.
 
         Messages count rows from ``first``, the number that row 0 has in what the user gave.
         """
@@ -78,7 +78,7 @@ class Extension:
         # By Cauchy and Schwarz no training point is more similar to x_i, in this measure, than x_i itself.
         log_scale = log_self if np.ptp(log_self) else None
 
-        def look(part: slice) -> tuple[slice, Attention]:
+        def block(part: slice) -> tuple[slice, Attention]:
             rows = X[part]
             sums, total, top, nearest = self._accumulate(rows, values, log_w, log_scale)
             lost = np.flatnonzero(~np.isfinite(top))
@@ -92,7 +92,7 @@ class Extension:
             return part, Attention(rows, sums, top + np.log(total), nearest)
 
         parts = blocks(0, X.shape[0], self.rows_together(X.shape[1]))
-        yield from in_order(look, parts, 1 if self.kernel.threaded else n_jobs)
+        yield from in_order(block, parts, 1 if self.kernel.threaded else n_jobs)
 
     def _accumulate(
         self, X: Array, values: Array, log_w: Array, log_scale: Array | None
@@ -109,7 +109,7 @@ class Extension:
             closer = similarity > closest
             closest[closer], nearest[closer] = similarity[closer], found[closer]
             higher = np.maximum(top, tile.add(log_w))
-            # Where nothing has been seen yet, all weights are zero, relative to anything.
+            # A row whose weights are all zero so far has no largest one; any finite shift will do.
             tile_sums, tile_total = tile.sums(np.where(np.isfinite(higher), higher, 0.0), values)
             with np.errstate(invalid="ignore"):
                 before = np.where(np.isfinite(top), np.exp(top - higher), 0.0)
@@ -169,7 +169,7 @@ class LinearExtension:
     w: Array
 
     def rows_together(self, p: int) -> int:
-        """Rows with p columns that are looked at at a time."""
+        """Rows with p columns that are taken at a time."""
         return rows_per_block(len(self.w), p)
 
     def log_density(self) -> Array:

@@ -45,12 +45,13 @@ class Posed:
 
     given: Rows
     sample: Sample
-    kernel: FittedKernel
+    rule: KernelRule
+    kernel: FittedKernel  # the rule, fitted to the points
     operator: KernelOperator
 
     @property
     def point_rows(self) -> Any:
-        """The rows of X at which the points stand."""
+        """The rows of X that are points."""
         return self.given.X[self.sample.rows]
 
     def extension(self, F: Array) -> Extension:
@@ -86,7 +87,7 @@ def pose(X: Any, sample_weight: Array | None, estimator: Any, *, only: str | Non
     sample = _points(given, rule)
     kernel = rule.fit(given.X, sample.rows, **{name: getattr(estimator, name) for name in rule.parameters})
     J = _build(operator, kernel, sample.w, estimator, n_jobs)
-    return Posed(given, sample, kernel.without_matrix(), J)
+    return Posed(given, sample, rule, kernel.without_matrix(), J)
 
 
 def validate_rows(X: Any, sample_weight: Array | None, estimator: Any, accept_sparse: str | bool = False) -> Rows:
@@ -134,7 +135,7 @@ def _points(given: Rows, rule: KernelRule) -> Sample:
             "`sample_weight` must be positive for at least 2 samples: "
             f"the weight is zero for {len(given.w) - weighted} of {len(given.w)}."
         )
-    # How often a point was seen says nothing about its surroundings. In a graph, rows have no entries to compare.
+    # How often a point occurs says nothing about its neighbours. Rows of a graph have no coordinates to compare.
     merged = rule.merges_equal_rows and not sparse.issparse(given.X)
     return distinct_points(given.X, given.w) if merged else weighted_rows(given.w)
 

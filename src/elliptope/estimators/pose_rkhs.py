@@ -152,7 +152,7 @@ def factorized_kernel(kernel: FittedFormula, jitter: float, n_jobs: int) -> tupl
 def regularized_cost(K: Array, R: Array, u: Array, w: Array, d: Array, regularization: float) -> RegularizedOperator:
     r"""J in the scaling of the unit diagonal: :math:`\sqrt d\,(w \bar K w - \lambda W^2 K^{-1})\,\sqrt d`, W = Σw.
 
-    Takes over K.
+    K is used as it is, and overwritten.
     """
     s = w * np.sqrt(d)
     ceiling = float(s @ K @ s)  # K is non-negative, and |B'_ij| ≤ √(d_i d_j)

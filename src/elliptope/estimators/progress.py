@@ -12,7 +12,7 @@ try:
 except ImportError:  # scikit-learn before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in where scikit-learn has no callbacks."""
+        """Used where scikit-learn has no callbacks."""
 
     def with_callbacks(method: Callable) -> Callable:
         return method
@@ -24,8 +24,8 @@ __all__ = ["CallbackSupportMixin", "progress_callback", "with_callbacks"]
 def progress_callback(estimator: Any, verbose: bool) -> Callable[[Progress], bool] | None:
     """What the solver should call after every iteration of ``estimator``'s fit; None when there is nothing to call.
 
-    Callbacks set by ``set_callbacks`` see one task per iteration, with the :class:`Progress` as ``metadata["progress"]``;
-    one that returns True stops the solve.
+    Callbacks set by ``set_callbacks`` get one task per iteration, with its :class:`Progress` as ``metadata["progress"]``.
+    One that returns True stops the solve.
     """
     context = None
     if getattr(estimator, "_skl_callbacks", None):

@@ -1,4 +1,4 @@
-"""The proof once more, from what a model holds: for models that were stored, sent or edited since they were fitted."""
+"""A new certificate from what a model holds: for models that were stored, sent or edited since they were fitted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .pose_rkhs import factorized_kernel, regularized_cost
 from .rkhs_embedding import RKHSEmbedding
 from .sdp_embedding import SDPEmbedding
 
-# Relative difference of two quantities, computed twice, that is put down to rounding.
+# Relative difference of two quantities, computed twice, that may be due to rounding.
 _ROUNDING = 1e-8
 
 
@@ -28,7 +28,7 @@ def recertify(est: SDPEmbedding | RKHSEmbedding, K: Array | None = None) -> Cert
     r"""Pose the program of a fitted estimator again, put its embedding in, and prove how far it is from the optimum.
 
     J is built anew from the training points, weights and kernel that the model holds, and
-    :math:`H = \operatorname{Diag}(d)^{-1/2}\, \Xi` from its embedding. What ``certificate_`` says is not looked at: compare
+    :math:`H = \operatorname{Diag}(d)^{-1/2}\, \Xi` from its embedding. ``certificate_`` is not used: compare
     with it. Costs what the proof in ``fit`` did: an n × n array and, at most, its factorisation; or, for a neighbour kernel
     on more points than can be factorised, a test with random vectors.
 
@@ -52,7 +52,7 @@ def recertify(est: SDPEmbedding | RKHSEmbedding, K: Array | None = None) -> Cert
 
     Notes
     -----
-    Rows of weight zero are no part of the program; nothing here looks at their embedding.
+    Rows of weight zero are no part of the program, and their embedding is not checked.
     """
     if not isinstance(est, SDPEmbedding | RKHSEmbedding):
         raise TypeError(f"`est` must be an SDPEmbedding or an RKHSEmbedding, got {type(est).__name__}.")

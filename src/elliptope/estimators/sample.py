@@ -15,7 +15,7 @@ class Sample:
     """The n points among N rows."""
 
     w: Array  # (n,): the weight of a point, that of all rows that equal it where these are one point
-    rows: Array  # (n,): the row, or the first row, at which each point stands
+    rows: Array  # (n,): the row of X, or the first of equal rows, that each point is
     place: Array  # (N,): which point each row is; -1 where its weight is zero
     n_weighted: int  # rows of positive weight
     equal_weights: bool

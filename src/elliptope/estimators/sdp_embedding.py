@@ -18,7 +18,7 @@ from ..kernels.choice import KERNEL_NAMES, find_kernel, unknown_kernel
 from ..memory.planner import OPERATORS
 from ..operators import TiledOperator
 from ..sdp import METHODS
-from .advice import advice, is_constant, warn_of_hubs, warn_of_parts
+from .advice import judge, warn_of_parts
 from .base import KernelEmbedding, finish
 from .certified import CertifiedEmbedding, eigenvectors, outcome
 from .diagonals import resolve_diagonal
@@ -28,10 +28,10 @@ from .progress import with_callbacks
 from .starts import truncated_start
 from .training import SDPTraining
 
-# Points for which the problem is solved first where products are dear, and the gap to which.
+# Points for which the problem is solved first where products cost much, and the gap to which.
 _COARSE_ROWS = 4000
 _COARSE_TOL = 1e-3
-# Log of a length that stands for all larger ones where rows are brought to unit length afterwards.
+# Log of the length that replaces all larger ones where rows are scaled to unit length afterwards.
 _ANY_LOG_LENGTH = 300.0
 
 
@@ -51,8 +51,8 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         Columns of the embedding. None: the rank of the optimum. An int keeps the leading ones; columns beyond the rank
         are zero.
     kernel : {"gaussian", "laplacian", "matern", "neighbors", "precomputed"}, Kernel, Neighbors or callable
-        ``"neighbors"``: every point has its own scale, the distance to its ``n_neighbors``-th nearest point, and sees only
-        points near it; see :mod:`elliptope.kernels.neighbors`. Use it for large data or clusters. ``fit`` also takes a
+        ``"neighbors"``: every point has its own scale, the distance to its ``n_neighbors``-th nearest point, beyond which
+        the kernel is zero; see :mod:`elliptope.kernels.neighbors`. Use it for large data or clusters. ``fit`` also takes a
         sparse graph of distances, such as ``KNeighborsTransformer`` makes, and ``transform`` then rows of the same kind, in
         which a distance of zero marks a training point.
         ``"precomputed"``: ``fit`` takes the kernel matrix, ``transform`` the cross-kernel block. A callable
@@ -110,7 +110,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
     n_iter_, n_products_ : int
         Iterations, and block products with J (the unit of work).
     training_ : Training
-        The points of the program: ``points`` (n, p), the ``rows`` of X at which they stand, and their ``weights``.
+        The points of the program: ``points`` (n, p), which ``rows`` of X they are, and their ``weights``.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -166,31 +166,21 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         """
         self._check_parameters()
         posed = pose(X, sample_weight, self)
-        J, rows, n_rows = posed.operator, posed.sample.rows, len(posed.sample.place)
-        warn_of_parts(J, stacklevel=4)
-        if start is not None:
-            start = check_factor("start", start, n_rows)[rows]
-        diagonal = resolve_diagonal(self.diagonal, rows, n_rows, posed.kernel, J)
-        d = diagonal.on_sample(posed.point_rows, J)
-        J.set_row_scale(J.w * np.sqrt(d))
+        warn_of_parts(posed.operator, stacklevel=4)
+        diagonal = resolve_diagonal(self.diagonal, posed.sample, posed.kernel, posed.operator)
+        d = diagonal.on_sample(posed.point_rows, posed.operator)
+        posed.operator.set_row_scale(posed.operator.w * np.sqrt(d))
 
-        interrupted = False
         if start is None:
             start, interrupted = self._coarse_start(posed, d)
-        solution = self._solve(J, self.solver, start, interrupted)
-        warn_of_hubs(J, d, solution.dual, rows, stacklevel=4)
-        status = "degenerate" if solution.status == "optimal" and is_constant(J) else solution.status
-        if self.verbose:
-            print(f"{status}: {solution.message}")
-        if status != "optimal":
-            rule = find_kernel(self.kernel)
-            assert rule is not None
-            text = advice(solution, status, J, d, rows, rule.scale_parameter)
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+        else:
+            start, interrupted = check_factor("start", start, len(posed.given.w))[posed.sample.rows], False
+        solution = self._solve(posed.operator, self.solver, start, interrupted)
+        status = judge(solution, posed, d, verbose=bool(self.verbose), stacklevel=4)
 
-        Xi, eigenvalues = eigenvectors(solution.factor, d, J.w)
+        Xi, eigenvalues = eigenvectors(solution.factor, d, posed.operator.w)
         width = self._width(Xi.shape[1])
-        training = SDPTraining(rows, posed.extension(Xi), diagonal)
+        training = SDPTraining(posed.sample.rows, posed.extension(Xi), diagonal)
         Xi = posed.at_all_rows(Xi, lambda X: _embed(training, X, self.normalize, 0, self.n_jobs))
         return self._keep(
             **posed.given.columns,
@@ -203,7 +193,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         )
 
     def _coarse_start(self, posed: Posed, d: Array) -> tuple[Array | None, bool]:
-        """Where products are dear, the solution of a cheaper problem, if it is a good start; and if that was interrupted.
+        """Where products cost much, the solution of a cheaper problem, if it is a good start; and if that was interrupted.
 
         The kernel cut off, where that leaves most of it and not many entries; else a sample of the points.
         """

@@ -31,7 +31,7 @@ _ANY_NUMBER = {"dtype": np.float64, "ensure_all_finite": False}
 
 
 class Streaming:
-    """Methods of the estimators that see new rows: at once, or block by block."""
+    """Methods of the estimators that take new rows: at once, or block by block."""
 
     n_components_: int
     n_features_in_: int
@@ -84,7 +84,7 @@ class Streaming:
         return self._embed_rows(self._check_new(X))
 
     def _check_new(self, X: Any) -> Array:
-        """Rows given after ``fit``: all are checked now, and those of a large X converted when they are looked at."""
+        """Rows given after ``fit``: all are checked now, and those of a large X converted when they are used."""
         check_is_fitted(self)
         if self._accepts_sparse and sparse.issparse(X):
             return _check_graph(self, X)
@@ -108,7 +108,7 @@ class Streaming:
         return _blocks_of_iterable(self, X)
 
     def _default_rows(self) -> int:
-        """A multiple of the rows that the extension looks at together, so that it cuts blocks where it cuts the whole."""
+        """A multiple of the rows that the extension takes at a time: blocks and the whole are cut at the same rows."""
         together = self.training_.extension.rows_together(self.n_features_in_)
         most = rows_per_block(self.n_features_in_)
         return together * max(1, min(-(-_LEAST_ROWS // together), most // together))
@@ -119,7 +119,7 @@ def _check_graph(estimator: Any, X: Any) -> Any:
 
 
 class _Rows:
-    """The rows of a two-dimensional X in float64, converted when they are looked at: ``len``, ``shape`` and slices."""
+    """The rows of a two-dimensional X in float64, converted when they are used: ``len``, ``shape`` and slices."""
 
     def __init__(self, estimator: Any, X: Any) -> None:
         self._estimator, self._X = estimator, X
@@ -219,7 +219,7 @@ def transform_to(estimator: Streaming, X: Any, out: Any, *, block_rows: int | No
 
 
 def score_to(estimator: Streaming, X: Any, out: Any, *, block_rows: int | None = None, overwrite: bool = False) -> int:
-    """``score_samples`` of new rows, written as they come to ``out``, a vector or a .npy file; see :func:`transform_to`."""
+    """``score_samples`` of new rows, written by blocks to ``out``, a vector or a .npy file; see :func:`transform_to`."""
     return _write(estimator.score_blocks(X, block_rows), X, out, (), overwrite)
 
 

@@ -13,7 +13,7 @@ from .extension import Extension, LinearExtension
 class Training:
     """The n points of the program, and what embeds new ones. Read it, and change nothing in it."""
 
-    rows: Array  # (n,): the row of X at which each point stands; the first one, where equal rows are one point
+    rows: Array  # (n,): the row of X, or the first of equal rows, that each point is
     extension: Extension | LinearExtension
 
     @property

@@ -1,7 +1,7 @@
 r"""Rules that choose the bandwidth σ from the data.
 
-Rules look at the *distinct* points only: repeated rows say how often a point was seen, not how far apart points are, and
-would otherwise pull σ to zero. A sample weight of two and a point given twice therefore lead to the same σ.
+Rules use the *distinct* points only: repeated rows say how often a point occurs, not how far apart points are, and would
+otherwise pull σ to zero. A sample weight of two and a point given twice therefore lead to the same σ.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 r"""The contract of kernels, in two steps.
 
-A *kernel* is what users choose: a formula for two points, a rule for neighbours, or a matrix that they bring. Its ``fit``
+A *kernel* is what users choose: a formula for two points, a rule for neighbours, or a matrix that they give. Its ``fit``
 takes the data and returns a *fitted kernel*, which knows its n training points and answers what a program needs of them:
 the matrix K, rows of new points against them in the log domain (so that points far from everything keep a direction), and
 the diagonal k(x, x). Operators and extensions use fitted kernels alone, dense and sparse alike.
@@ -20,11 +20,13 @@ from .._utils.arrays import Array
 from .._utils.blocks import TILE, blocks, rows_per_block
 from .._utils.threads import in_order
 from .checks import check_kernel_matrix
-from .rows import DenseRows, LogRows
+from .rows import DenseRows, LogRows, SparseRows
 
 # Training points that new rows are compared with at a time, and kernel values of such a tile: it stays in a core's cache.
 _TILE_COLUMNS = 1024
 CACHED_ENTRIES = 2**18
+# Entries that one new row of a sparse kernel takes: those that are stored, and what the search for them needs.
+SPARSE_ROW_ENTRIES = 64
 # Rows on which a user's kernel is tried out before the whole matrix is built.
 _SAMPLED_ROWS = 256
 
@@ -72,12 +74,29 @@ class FittedKernel(ABC):
         return {}
 
 
+class SparseKernel(FittedKernel):
+    """A kernel whose rows are mostly zero, and one on the diagonal."""
+
+    is_sparse = True
+    threaded = True  # the search is
+
+    @abstractmethod
+    def log_rows(self, X: Any) -> sparse.csr_array:
+        """log k(x_i, y_j), (len(X), n), as stored entries; what is not stored is a zero of the kernel."""
+
+    def rows(self, X: Any) -> Iterator[LogRows]:
+        yield SparseRows(self.log_rows(X))
+
+    def rows_together(self, p: int) -> int:
+        return rows_per_block(min(SPARSE_ROW_ENTRIES, self.n_points), p)
+
+
 class KernelRule(ABC):
-    """What the parameter ``kernel`` of an estimator stands for, before it has seen data."""
+    """What the parameter ``kernel`` of an estimator means, before it is fitted to data."""
 
     operators: tuple[str, ...]  # those that can hold its matrix
     parameters: tuple[str, ...] = ()  # parameters of the estimator that `fit` takes, by name
-    scale_parameter = "bandwidth"  # the one that says how far a point sees
+    scale_parameter = "bandwidth"  # the one that sets the scale of distances
     psd = True  # whether its matrices are positive semi-definite
     pairwise = False  # whether X is the matrix itself
     accepts_sparse = False  # whether X may be a sparse matrix

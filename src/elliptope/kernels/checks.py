@@ -1,4 +1,4 @@
-"""Checks of kernel matrices that users bring."""
+"""Checks of kernel matrices that users give."""
 
 from __future__ import annotations
 

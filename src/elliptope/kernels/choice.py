@@ -43,7 +43,7 @@ PSD_NAMES = tuple(name for name, rule in _NAMED.items() if rule.psd)
 
 
 def find_kernel(kernel: object) -> KernelRule | None:
-    """What a parameter ``kernel`` stands for: a name, a kernel, or a callable ``k(X, Y)``; None for anything else."""
+    """The kernel that a parameter ``kernel`` means: a name, a kernel, or a callable ``k(X, Y)``; None for anything else."""
     if isinstance(kernel, str):
         return _NAMED.get(kernel)
     if isinstance(kernel, KernelRule):

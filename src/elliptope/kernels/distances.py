@@ -48,7 +48,7 @@ def _expanded(X: Array, Y: Array, scale: float) -> tuple[Array, float]:
     x2 = np.einsum("ij,ij->i", X_c, X_c)
     y2 = np.einsum("ij,ij->i", Y_c, Y_c)
     error = float(4 * np.finfo(float).eps * max(x2.max(initial=0.0), y2.max(initial=0.0)))
-    scale = float(scale)  # Python floats overflow to infinity in silence
+    scale = float(scale)  # Python floats overflow to infinity without a warning
     if not error / scale / scale <= _EXPANSION_ERROR:
         return cdist(X, Y, "sqeuclidean"), 0.0
     # dgemm works on the transposes, so that both operands and the result are used as they lie in memory.

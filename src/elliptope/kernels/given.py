@@ -1,4 +1,4 @@
-"""Kernels that users bring: a function of two sets of points, or a matrix of kernel values."""
+"""Kernels that users give: a function of two sets of points, or a matrix of kernel values."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class CallableKernel(Kernel):
 
 @dataclass(frozen=True)
 class Precomputed(KernelRule):
-    """The kernel whose matrix is given in place of rows: by users, checked."""
+    """The kernel whose matrix is given in place of rows."""
 
     operators = ("dense",)
     pairwise = True

@@ -1,4 +1,4 @@
-r"""The neighbour kernel: every point has its own scale, and sees only the points near it.
+r"""The neighbour kernel: every point has its own scale, and k vanishes beyond it.
 
 With s(x) the distance from x to the k-th nearest distinct training point (a training point counts itself),
 
@@ -11,8 +11,6 @@ sample. Sparse and symmetric, but not positive semi-definite, which nothing in t
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -21,39 +19,23 @@ import numpy as np
 from scipy import sparse
 
 from .._utils.arrays import Array
-from .._utils.blocks import rows_per_block
 from .._utils.checks import check_choice, check_integer
 from .._utils.threads import count_threads
-from .base import FittedKernel, KernelRule
-from .rows import LogRows, SparseRows
-from .search import Search, find_rows, kth_distances, make_search, seen_by
+from .base import SPARSE_ROW_ENTRIES, KernelRule, SparseKernel
+from .graphs import (
+    check_distances,
+    check_range,
+    check_scales,
+    distance_graph,
+    entries,
+    one_distance_per_pair,
+    replace_rows,
+    unique_entries,
+    with_itself,
+)
+from .search import Search, find_rows, kth_distances, make_search, pairs_within_scales
 
 SEARCHES = ("exact", "approximate")
-# Coordinates beyond this, and distances below its inverse, could not be squared.
-_LARGEST = 1e150
-# Relative difference of a distance and the distance back that is put down to rounding, be it to single precision.
-_ASYMMETRY = 1e-5
-# Entries that one new row takes: its neighbours, the points that see it, and the search for both.
-_ROW_ENTRIES = 64
-
-
-class SparseKernel(FittedKernel):
-    """A kernel whose rows are mostly zero, and one on the diagonal."""
-
-    is_sparse = True
-    threaded = True  # the search is
-
-    @abstractmethod
-    def log_rows(self, X: Any) -> sparse.csr_array:
-        """log k(x_i, y_j), (len(X), n), as stored entries; what is not stored is a zero of the kernel."""
-
-    def rows(self, X: Any) -> Iterator[LogRows]:
-        yield SparseRows(self.log_rows(X))
-
-    def rows_together(self, p: int) -> int:
-        return rows_per_block(min(_ROW_ENTRIES, self.n_points), p)
-
-
 @dataclass(frozen=True)
 class Neighbors(KernelRule):
     """How neighbours are found, for ``SDPEmbedding(kernel=...)``: ``kernel="neighbors"`` is ``Neighbors(search="exact")``.
@@ -86,11 +68,11 @@ class Neighbors(KernelRule):
 
     def _fit_points(self, X: Array, n_neighbors: int, n_jobs: int) -> NeighborKernel:
         _check_count(n_neighbors, len(X))
-        _check_range(X)
-        i, j, d = _with_itself(*make_search(X, n_neighbors, self.search, n_jobs).nearest(X), len(X))
+        check_range(X)
+        i, j, d = with_itself(*make_search(X, n_neighbors, self.search, n_jobs).nearest(X), len(X))
         scales = kth_distances(i, d, len(X), n_neighbors)
-        _check_scales(scales, np.arange(len(X)), "Scale it up")
-        graph = _distance_graph(i, j, d, scales)
+        check_scales(scales, np.arange(len(X)), "Scale it up")
+        graph = distance_graph(i, j, d, scales)
         kept = graph if self.search == "approximate" else None
         return NeighborKernel(X, scales, n_neighbors, kept, n_jobs, _kernel_of(graph, scales))
 
@@ -126,23 +108,23 @@ class NeighborKernel(SparseKernel):
             return self.K
         if self.graph is not None:
             return _kernel_of(self.graph, self.scales)
-        return _kernel_of(_distance_graph(*self._search.nearest(self.points), self.scales), self.scales)
+        return _kernel_of(distance_graph(*self._search.nearest(self.points), self.scales), self.scales)
 
     def log_rows(self, X: Array) -> sparse.csr_array:
         if sparse.issparse(X):
             raise ValueError("`X` must be an array of rows, as it was in `fit`, got a sparse matrix.")
-        _check_range(X)
+        check_range(X)
         i, j, d = self._search.nearest(X)
         scales = kth_distances(i, d, len(X), self.n_neighbors)
         within = d <= scales[i]
-        back, forth, e = seen_by(X, self.points, self.scales)
+        back, forth, e = pairs_within_scales(X, self.points, self.scales)
         i, j, d = np.r_[i[within], back], np.r_[j[within], forth], np.r_[d[within], e]
-        rows = _unique_entries(i, j, d, (len(X), self.n_points))
+        rows = unique_entries(i, j, d, (len(X), self.n_points))
         if self.graph is not None:  # it, and not the search, says what the rows of training points are
             known = find_rows(self.points, X)
             new, old = np.flatnonzero(known >= 0), known[known >= 0]
             scales[new] = self.scales[old]
-            rows = _replace_rows(rows, new, self.graph[old])
+            rows = replace_rows(rows, new, self.graph[old])
         return _logarithms(rows, scales, self.scales)
 
     def without_matrix(self) -> NeighborKernel:
@@ -183,22 +165,22 @@ class GraphKernel(SparseKernel):
         return _kernel_of(self.graph, self.scales)
 
     def rows_together(self, p: int) -> int:
-        return super().rows_together(min(p, _ROW_ENTRIES))  # rows are sparse themselves
+        return super().rows_together(min(p, SPARSE_ROW_ENTRIES))  # rows are sparse themselves
 
     def log_rows(self, X: sparse.csr_array) -> sparse.csr_array:
         if not sparse.issparse(X):
             raise ValueError("`X` must be a sparse graph of distances, as it was in `fit`, got an array.")
         rows = sparse.csr_array(X)[:, self.columns]
         rows.sum_duplicates()
-        i, j, d = _entries(rows)
-        _check_distances(d)
+        i, j, d = entries(rows)
+        check_distances(d)
         scales = kth_distances(i, d, rows.shape[0], self.n_neighbors)
         within = d <= np.maximum(scales[i], self.scales[j])
         zero = np.flatnonzero(d == 0)
         new, first = np.unique(i[zero], return_index=True)
         old = j[zero[first]]
         scales[new] = self.scales[old]
-        rows = _replace_rows(_unique_entries(i[within], j[within], d[within], rows.shape), new, self.graph[old])
+        rows = replace_rows(unique_entries(i[within], j[within], d[within], rows.shape), new, self.graph[old])
         return _logarithms(rows, scales, self.scales)
 
 
@@ -208,10 +190,10 @@ def _fit_graph(X: Any, n_neighbors: int, support: Array) -> GraphKernel:
         raise ValueError(f"`X` must be square when it is a sparse graph of distances, got shape {X.shape}.")
     graph = sparse.csr_array(X, dtype=np.float64)[support][:, support]
     graph.sum_duplicates()
-    i, j, d = _entries(graph)
-    _check_distances(d)
+    i, j, d = entries(graph)
+    check_distances(d)
     n = len(support)
-    i, j, d = _with_itself(i, j, _one_distance_per_pair(i, j, d, support), n)
+    i, j, d = with_itself(i, j, one_distance_per_pair(i, j, d, support), n)
     counts = np.bincount(i, minlength=n)
     if counts.min() < n_neighbors:
         row = int(counts.argmin())
@@ -220,8 +202,8 @@ def _fit_graph(X: Any, n_neighbors: int, support: Array) -> GraphKernel:
             f"{support[row]} has {counts[row]}."
         )
     scales = kth_distances(i, d, n, n_neighbors)
-    _check_scales(scales, support, "Give points that coincide once, with a larger sample_weight")
-    return GraphKernel(_distance_graph(i, j, d, scales), scales, n_neighbors, support)
+    check_scales(scales, support, "Give points that coincide once, with a larger sample_weight")
+    return GraphKernel(distance_graph(i, j, d, scales), scales, n_neighbors, support)
 
 
 def _check_count(n_neighbors: int, n: int) -> None:
@@ -233,76 +215,6 @@ def _check_count(n_neighbors: int, n: int) -> None:
             f"`n_neighbors` must be between 2 and the number of distinct points, {n}, got {n_neighbors}: a point counts as "
             f"its own first neighbour.{remedy}"
         )
-
-
-def _check_range(X: Array) -> None:
-    size = float(np.abs(X).max(initial=0.0))
-    if size > _LARGEST:
-        raise ValueError(f"`X` must be at most {_LARGEST:g} in size, so that distances can be squared, got {size:.6g}.")
-
-
-def _check_distances(d: Array) -> None:
-    if d.min(initial=0.0) < 0 or d.max(initial=0.0) > _LARGEST:
-        raise ValueError(f"`X` must hold distances from 0 to {_LARGEST:g}, got {d.min():.6g} to {d.max():.6g}.")
-
-
-def _one_distance_per_pair(i: Array, j: Array, d: Array, rows: Array) -> Array:
-    """The smaller one where a graph has d(x_i, x_j) and d(x_j, x_i), which may differ by rounding alone."""
-    pair = np.minimum(i, j) * len(rows) + np.maximum(i, j)
-    order = np.lexsort((d, pair))
-    _, start, place = np.unique(pair[order], return_index=True, return_inverse=True)
-    smallest = d[order[start]][place.ravel()]
-    off = order[d[order] > (1 + _ASYMMETRY) * smallest]
-    if len(off):
-        a, b = rows[i[off[0]]], rows[j[off[0]]]
-        raise ValueError(f"`X` must hold one distance for every pair of points, got two for points {a} and {b}.")
-    out = np.empty_like(d)
-    out[order] = smallest
-    return out
-
-
-def _check_scales(scales: Array, rows: Array, remedy: str) -> None:
-    if scales.min() < 1 / _LARGEST:
-        raise ValueError(
-            f"`X` must have distances of at least {1 / _LARGEST:g} among those to the n_neighbors nearest points; in row "
-            f"{rows[scales.argmin()]} the largest is {scales.min():.6g}. {remedy}."
-        )
-
-
-def _with_itself(i: Array, j: Array, d: Array, n: int) -> tuple[Array, Array, Array]:
-    """Pairs of training points, every point with itself once: an approximate search, or a graph, may not name it."""
-    off, itself = i != j, np.arange(n)
-    return np.r_[i[off], itself], np.r_[j[off], itself], np.r_[d[off], np.zeros(n)]
-
-
-def _distance_graph(i: Array, j: Array, d: Array, scales: Array) -> sparse.csr_array:
-    """The pairs within reach of either point, both ways; distances of zero are stored."""
-    within = d <= np.maximum(scales[i], scales[j])
-    i, j, d = i[within], j[within], d[within]
-    return _unique_entries(np.r_[i, j], np.r_[j, i], np.r_[d, d], (len(scales), len(scales)))
-
-
-def _unique_entries(i: Array, j: Array, d: Array, shape: tuple[int, int]) -> sparse.csr_array:
-    """Entries given once or more, with one value each, stored once, in order."""
-    _, first = np.unique(i.astype(np.int64) * shape[1] + j, return_index=True)
-    counts = np.bincount(i[first], minlength=shape[0])
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    return sparse.csr_array((d[first], j[first], indptr), shape=shape)
-
-
-def _replace_rows(rows: sparse.csr_array, which: Array, by: sparse.csr_array) -> sparse.csr_array:
-    if len(which) == 0:
-        return rows
-    i, j, d = _entries(rows)
-    keep = ~np.isin(i, which)
-    k, other, e = _entries(by)
-    return _unique_entries(np.r_[i[keep], which[k]], np.r_[j[keep], other], np.r_[d[keep], e], rows.shape)
-
-
-def _entries(rows: sparse.csr_array) -> tuple[Array, Array, Array]:
-    """Row, column and value of what is stored, zeros included."""
-    i = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    return i, rows.indices.astype(np.intp), rows.data
 
 
 def _logarithms(rows: sparse.csr_array, scales: Array, training_scales: Array) -> sparse.csr_array:

@@ -1,7 +1,7 @@
-r"""Who is near: exact and approximate searches for neighbours, whose answers do not depend on how they were found.
+r"""Exact and approximate search for neighbours.
 
 Whether a pair is within reach is decided by distances formed in one way only (:func:`pair_distances`), so that a pair
-on the rim does not come and go with the rounding of a search, nor with the other rows that are asked for.
+at exactly that distance is not found or lost by the rounding of a search, nor by what other rows are asked for.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from .._utils.threads import openmp_threads, usable_cores
 
 # Candidates beyond the k-th, among which rounding may have changed the order.
 _SPARE = 2
-# Searches are asked for a little more than the radius, and their answers looked at again.
+# Searches are asked for a little more than the radius, and the distances of what they find are computed again.
 _SLACK = 1 + 1e-9
 # Rounding of a squared distance, per column and relative to the squared norms, where the square was expanded; generous.
 _EXPANSION = 1e-13
-# Rows whose neighbours within a radius are looked for at a time; how many of all are sampled to see what share of pairs is
+# Rows whose neighbours within a radius are searched for at a time; how many rows are sampled to tell what share of pairs is
 # within, and the share beyond which trees do not beat comparing all.
 _RADIUS_ROWS = 4096
 _SAMPLED = 200
 _MANY = 1e-3
-# New points up to which those that see them are found by comparing all distances.
+# New points up to which :func:`pairs_within_scales` compares all distances.
 _FEW = 64
 # Columns beyond which trees do not beat comparing all distances.
 _TREE_DIMENSION = 15
@@ -72,7 +72,7 @@ def _radius_algorithm(X: Array, radius: float) -> str:
 
 
 class Search(ABC):
-    """Who is near: nearest training points, with distances from :func:`pair_distances`."""
+    """The nearest training points, with distances from :func:`pair_distances`."""
 
     def __init__(self, X: Array, n_neighbors: int, n_jobs: int) -> None:
         self._X, self._k, self._n_jobs = X, n_neighbors, n_jobs
@@ -85,7 +85,7 @@ class Search(ABC):
         doubtful = self._doubtful(X, i, d)
         if len(doubtful) == 0:
             return i, j, d
-        again, others = self._look_again(X[doubtful], kth_distances(i, d, len(X), self._k)[doubtful])
+        again, others = self._search_again(X[doubtful], kth_distances(i, d, len(X), self._k)[doubtful])
         again, rest = doubtful[again], ~np.isin(i, doubtful)
         i, j = np.r_[i[rest], again], np.r_[j[rest], others]
         return i, j, np.r_[d[rest], pair_distances(X, self._X, again, others)]
@@ -107,7 +107,7 @@ class Search(ABC):
         return 0.0
 
     @abstractmethod
-    def _look_again(self, X: Array, scales: Array) -> tuple[Array, Array]:
+    def _search_again(self, X: Array, scales: Array) -> tuple[Array, Array]:
         """Pairs (row, training point) with all that are as near as the k-th nearest, which is no farther than ``scales``."""
 
 
@@ -125,7 +125,7 @@ class TreeSearch(Search):
     def _candidates(self, X: Array) -> Array:
         return self._index.kneighbors(X, return_distance=False)
 
-    def _look_again(self, X: Array, scales: Array) -> tuple[Array, Array]:
+    def _search_again(self, X: Array, scales: Array) -> tuple[Array, Array]:
         return _join(self._tree.query_radius(X, _SLACK * scales))
 
 
@@ -145,7 +145,7 @@ class ScanSearch(Search):
     def _rounding(self, X: Array) -> Array:
         return _EXPANSION * X.shape[1] * _squared_norms(X - self._centre)
 
-    def _look_again(self, X: Array, scales: Array) -> tuple[Array, Array]:
+    def _search_again(self, X: Array, scales: Array) -> tuple[Array, Array]:
         return _nearest_of_all(X, self._X, self._k)
 
 
@@ -167,7 +167,7 @@ class ApproximateSearch(Search):
     def _doubtful(self, X: Array, i: Array, d: Array) -> Array:
         return np.flatnonzero(np.bincount(i, minlength=len(X)) < self._k)
 
-    def _look_again(self, X: Array, scales: Array) -> tuple[Array, Array]:
+    def _search_again(self, X: Array, scales: Array) -> tuple[Array, Array]:
         return _nearest_of_all(X, self._X, self._k)
 
 
@@ -179,7 +179,7 @@ def make_search(X: Array, n_neighbors: int, search: str, n_jobs: int) -> Search:
     return (TreeSearch if X.shape[1] <= _TREE_DIMENSION else ScanSearch)(X, n_neighbors, n_jobs)
 
 
-def seen_by(X: Array, training: Array, scales: Array) -> tuple[Array, Array, Array]:
+def pairs_within_scales(X: Array, training: Array, scales: Array) -> tuple[Array, Array, Array]:
     """Pairs (row of X, training point) no farther apart than the scale of the training point, and their distances.
 
     A tree over the new points, asked by every training point with its own radius; for few rows, or many columns, all
@@ -254,7 +254,7 @@ def find_rows(X: Array, Y: Array) -> Array:
 
 
 def _flatten(found: Array) -> tuple[Array, Array]:
-    """Lists of neighbours, of one length, as pairs; an index of -1 stands for none."""
+    """Lists of neighbours, of one length, as pairs; an index of -1 means none."""
     i, j = np.repeat(np.arange(len(found)), found.shape[1]), found.ravel().astype(np.intp)
     return i[j >= 0], j[j >= 0]
 

@@ -101,7 +101,7 @@ def _control_groups(root: Path) -> Iterator[Memory]:
 
 
 def _mounts(root: Path) -> Iterator[tuple[str, str, Path]]:
-    """Where the trees of groups are mounted: version, which group stands at the mount point, and the mount point."""
+    """Where the trees of groups are mounted: version, which group is at the mount point, and the mount point."""
     for line in (root / "proc/self/mountinfo").read_text().splitlines():
         left, _, right = line.partition(" - ")
         version, _, options = right.split(" ")[:3]
@@ -111,9 +111,9 @@ def _mounts(root: Path) -> Iterator[tuple[str, str, Path]]:
 
 
 def _levels(mount: Path, own: str, inside: str) -> Iterator[Path]:
-    """Folders of the group ``own`` and those above it, up to the mount point, where the group ``inside`` stands.
+    """Folders of the group ``own`` and those above it, up to the mount point, where the group ``inside`` is.
 
-    In a container that sees the names of the host the group at the mount point is its own, whatever it is called; and so
+    In a container that uses the names of the host the group at the mount point is its own, whatever it is called; and so
     it is for one moved out of sight, whose name starts with ``..``.
     """
     path = PurePosixPath(own)

@@ -30,8 +30,8 @@ _DOUBLE, _SINGLE, _INDEX = 8, 4, 8
 _THIN = 12
 # Where convergence is slow, the memory of L-BFGS is copied while it grows: a quarter more, by measurement.
 _GROWTH = 1.25
-# Lanczos bases that are held together: one for each of the three metrics of the dual, and one for the test that follows.
-_BASES = 4
+# Vectors of Krylov bases that a proof or a test holds together, and what is computed from them; by measurement.
+_BASIS = 200
 # Columns of H when two doublings have followed the default rank: measured on data without structure.
 WIDTH = 20
 # Copies of the rows: converted, without repetitions for the bandwidth, and those that the extension keeps.
@@ -41,7 +41,7 @@ _FIXED = 2**26
 _PRECOMPUTED_ARRAYS = 3
 _REGULARIZED_ARRAYS = 8
 _LANDMARK_ARRAYS = 3
-# Copies of the stored neighbours that are alive while a graph is made symmetric.
+# Copies of the stored neighbours that exist together while a graph is made symmetric.
 _GRAPH_COPIES = 3
 
 
@@ -123,5 +123,5 @@ def estimate_memory(
     rows = copies * _DOUBLE * size.n * size.p
     grown = int(_GROWTH * min(2 * TUNING.memory_columns * size.n, TUNING.memory_numbers))
     pairs = max(2 * TUNING.memory * size.n * size.width, grown)
-    solver = _DOUBLE * (size.n * (_THIN * size.width + _BASES * TUNING.lanczos_steps) + pairs)
+    solver = _DOUBLE * (size.n * (_THIN * size.width + _BASIS) + pairs)
     return _STORAGE[operator](size) + rows + solver + _FIXED

@@ -28,12 +28,12 @@ __all__ = [
 ]
 
 OPERATORS = ("dense", "tiled", "nystroem", "sparse")
-# Stands for kernels that are not known; estimators refuse them.
+# Used for kernels that are not known; estimators refuse them.
 _ANY_KERNEL = Kernel
 
-# Rows up to which no machine is too small, and memory is not looked at.
+# Rows up to which no machine is too small, and the available memory is not asked for.
 _SMALL_ROWS = 1000
-# Part of the memory that is free which a choice may take unasked.
+# Part of the free memory that an automatic choice may take.
 _COMFORT = 0.7
 # Rows at which the proof of a dense fit, n³/3 multiplications, takes minutes.
 _DENSE_ROWS = 30_000
@@ -43,7 +43,7 @@ _SAMPLES = (_DENSE_ROWS, 20_000, 10_000, 5_000, 2_000, 1_000)
 _SECONDS_PER_PAIR = 1e-9
 _SECONDS_PER_FLOP = 2e-11
 _PRODUCTS = 300
-# A night.
+# Overnight.
 _TOLERABLE_HOURS = 12.0
 
 
@@ -101,7 +101,7 @@ def plan(
     ``"auto"`` is dense up to 30 000 rows where that leaves three tenths of the memory free: it is the fastest, and gives
     a proof. Beyond, and where memory is short, it is tiled, which solves the same problem, unless that would take more than
     a night. Then it is dense again, which is refused where it does not fit. A neighbour kernel is always sparse.
-    ``"nystroem"`` is never chosen unasked: it solves a neighbouring problem, and what is computed must not depend on the
+    ``"nystroem"`` is never chosen automatically: it solves another problem, and what is computed must not depend on the
     memory that a machine happens to have free.
 
     Parameters
@@ -222,7 +222,7 @@ def check_fits(plan: Plan) -> None:
 
 
 def choose_operator(n: int, p: int, *, verbose: bool = False, **options: Any) -> str:
-    """The operator for a fit, by :func:`plan`; refused where it would not fit, and said aloud when ``verbose``."""
+    """The operator for a fit, by :func:`plan`; refused where memory does not suffice. ``verbose``: print the reason."""
     small = options.get("operator", "auto") in ("auto", "dense") and n <= _SMALL_ROWS
     if small and not verbose and "memory" not in options:
         options["memory"] = Memory(None, "not looked at")
@@ -234,7 +234,7 @@ def choose_operator(n: int, p: int, *, verbose: bool = False, **options: Any) ->
 
 
 def size_of(X: Any, sample_weight: Any = None) -> tuple[int, int] | None:
-    """Rows of positive weight and columns of data that are still to be validated, without a look at the data.
+    """Rows of positive weight and columns of data that are still to be validated, from their shape alone.
 
     None where that cannot be told, or where there are none: validation will say what is wrong. Not meant for kernel
     matrices, whose rows of weight zero take memory too: leave ``sample_weight`` out.

@@ -72,10 +72,6 @@ def retract(H: Array, D: Array, step: float, rng: np.random.Generator) -> Array:
 
 def project(Z: Array, H: Array) -> Array:
     """Project the rows of Z onto the tangent spaces of the spheres at H."""
-    if can_compile(Z, H):
-        V = np.empty(H.shape, order="F")
-        compiled.project(Z, H, V)
-        return V
     return Z - row_dots(Z, H)[:, None] * H
 
 

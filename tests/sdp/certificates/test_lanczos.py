@@ -93,19 +93,6 @@ class TestSpreadError:
             bound = 1.648 * math.sqrt(n) * math.exp(-math.sqrt(epsilon) * (2 * steps - 1))
             assert bound == pytest.approx(probability, rel=1e-12)
 
-    @given(
-        n=st.integers(2, 10**7),
-        steps=st.integers(1, 1000),
-        probability=st.floats(1e-12, 0.5),
-        factor=st.floats(1.1, 10.0),
-    )
-    def test_monotone(self, n, steps, probability, factor):
-        epsilon = spread_error(n, steps, probability)
-        assert epsilon > 0
-        assert spread_error(n, steps + 1, probability) < epsilon
-        assert spread_error(n + math.ceil(n * factor), steps, probability) > epsilon
-        assert spread_error(n, steps, probability / factor) > epsilon
-
     @pytest.mark.parametrize("sign", [1, -1], ids=["largest", "smallest"])
     @pytest.mark.parametrize(("n", "steps", "probability"), [(60, 5, 0.3), (400, 8, 0.2)])
     def test_failures_are_no_more_frequent_than_stated(self, n, steps, probability, sign):

@@ -1,0 +1,83 @@
+"""Graphs of distances: sparse matrices whose stored entries are the pairs that count, zeros included."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from .._utils.arrays import Array
+
+# Coordinates beyond this, and distances below its inverse, could not be squared.
+_LARGEST = 1e150
+# Relative difference of a distance and the distance back that may be due to rounding, even to single precision.
+_ASYMMETRY = 1e-5
+
+
+def check_range(X: Array) -> None:
+    size = float(np.abs(X).max(initial=0.0))
+    if size > _LARGEST:
+        raise ValueError(f"`X` must be at most {_LARGEST:g} in size, so that distances can be squared, got {size:.6g}.")
+
+
+def check_distances(d: Array) -> None:
+    if d.min(initial=0.0) < 0 or d.max(initial=0.0) > _LARGEST:
+        raise ValueError(f"`X` must hold distances from 0 to {_LARGEST:g}, got {d.min():.6g} to {d.max():.6g}.")
+
+
+def one_distance_per_pair(i: Array, j: Array, d: Array, rows: Array) -> Array:
+    """The smaller one where a graph has d(x_i, x_j) and d(x_j, x_i), which may differ by rounding alone."""
+    pair = np.minimum(i, j) * len(rows) + np.maximum(i, j)
+    order = np.lexsort((d, pair))
+    _, start, place = np.unique(pair[order], return_index=True, return_inverse=True)
+    smallest = d[order[start]][place.ravel()]
+    off = order[d[order] > (1 + _ASYMMETRY) * smallest]
+    if len(off):
+        a, b = rows[i[off[0]]], rows[j[off[0]]]
+        raise ValueError(f"`X` must hold one distance for every pair of points, got two for points {a} and {b}.")
+    out = np.empty_like(d)
+    out[order] = smallest
+    return out
+
+
+def check_scales(scales: Array, rows: Array, remedy: str) -> None:
+    if scales.min() < 1 / _LARGEST:
+        raise ValueError(
+            f"`X` must have distances of at least {1 / _LARGEST:g} among those to the n_neighbors nearest points; in row "
+            f"{rows[scales.argmin()]} the largest is {scales.min():.6g}. {remedy}."
+        )
+
+
+def with_itself(i: Array, j: Array, d: Array, n: int) -> tuple[Array, Array, Array]:
+    """Pairs of training points, every point with itself once: an approximate search, or a graph, may not name it."""
+    off, itself = i != j, np.arange(n)
+    return np.r_[i[off], itself], np.r_[j[off], itself], np.r_[d[off], np.zeros(n)]
+
+
+def distance_graph(i: Array, j: Array, d: Array, scales: Array) -> sparse.csr_array:
+    """The pairs within reach of either point, both ways; distances of zero are stored."""
+    within = d <= np.maximum(scales[i], scales[j])
+    i, j, d = i[within], j[within], d[within]
+    return unique_entries(np.r_[i, j], np.r_[j, i], np.r_[d, d], (len(scales), len(scales)))
+
+
+def unique_entries(i: Array, j: Array, d: Array, shape: tuple[int, int]) -> sparse.csr_array:
+    """Entries given once or more, with one value each, stored once, in order."""
+    _, first = np.unique(i.astype(np.int64) * shape[1] + j, return_index=True)
+    counts = np.bincount(i[first], minlength=shape[0])
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    return sparse.csr_array((d[first], j[first], indptr), shape=shape)
+
+
+def replace_rows(rows: sparse.csr_array, which: Array, by: sparse.csr_array) -> sparse.csr_array:
+    if len(which) == 0:
+        return rows
+    i, j, d = entries(rows)
+    keep = ~np.isin(i, which)
+    k, other, e = entries(by)
+    return unique_entries(np.r_[i[keep], which[k]], np.r_[j[keep], other], np.r_[d[keep], e], rows.shape)
+
+
+def entries(rows: sparse.csr_array) -> tuple[Array, Array, Array]:
+    """Row, column and value of what is stored, zeros included."""
+    i = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    return i, rows.indices.astype(np.intp), rows.data
