@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse.linalg import aslinearoperator
 
 from elliptope.sdp import certify, solve
-from elliptope.sdp.certificates.certificate import dual_metrics
+from elliptope.sdp.certificates.certificate import bound, dual_metrics
 from elliptope.sdp.certificates.certifier import prove
 from sdp.costs import cycle, indefinite, kernel_cost, meter_of, unit_rows
 from sdp.reference import FAMILIES, ROUNDING, power_steps, random_cost, random_factor, random_psd, reference
@@ -173,6 +173,17 @@ def test_errors_of_the_factor_or_the_dual_vector_are_noticed(family):
         assert certificate.grade == "proved"
         assert certificate.upper_bound >= optimum.lower
         assert certificate.upper_bound - optimum.upper > TOL * certificate.gain
+
+
+def test_what_a_factorisation_adds_is_part_of_the_bound():
+    """p⋆ ≤ Σy + sm + extra, and λmin(L) ≥ -s max(v) - extra."""
+    iterate = meter_of(indefinite(12)).evaluate(random_factor(12, np.random.default_rng(0)))
+    metric = dual_metrics(iterate)["additive"]
+    for s, extra in ((0.1, 0.0), (0.1, 3.0), (0.0, 3.0)):
+        certificate = bound(iterate, "additive", metric, s, "proved", 0.0, (0.5, 0.25), extra=extra)
+        assert certificate.gap == pytest.approx(s * metric.v.sum() + extra, rel=1e-9, abs=1e-12)
+        assert certificate.min_eigenvalue == pytest.approx(-s * metric.v.max() - extra, rel=1e-12)
+        assert certificate.exact_interval == (certificate.objective - 0.5, certificate.upper_bound + 0.25)
 
 
 def test_the_bound_covers_the_rounding_of_a_diagonal():

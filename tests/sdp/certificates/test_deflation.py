@@ -55,8 +55,10 @@ def test_the_whole_is_bounded_by_the_complement(error):
 
 def test_the_bound_of_two_blocks_is_attained():
     a, c, t = 0.3, 0.2, 0.1
-    known = AlmostNull(np.eye(3)[:, :1], a, c)
-    assert known.shift(t, 0.0) == pytest.approx(-np.linalg.eigvalsh([[-a, -c], [-c, -t]])[0])
+    for rounding, amplification in ((0.0, 1.0), (1e-3, 1.0), (1e-3, 5.0)):
+        known, e = AlmostNull(np.eye(3)[:, :1], a, c, amplification), amplification * rounding
+        worst = np.linalg.eigvalsh([[-a - e, -c - e], [-c - e, -t]])[0]
+        assert known.shift(t, rounding) == pytest.approx(-worst)
     assert AlmostNull(np.empty((3, 0)), 0.0, 0.0).shift(t, 1e-13) == t
 
 

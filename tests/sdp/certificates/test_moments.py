@@ -12,7 +12,7 @@ from elliptope.operators import as_operator
 from elliptope.operators.metric import DiagonalMetric
 from elliptope.sdp import solve
 from elliptope.sdp.certificates.certificate import dual_metrics
-from elliptope.sdp.certificates.deflation import AlmostNull
+from elliptope.sdp.certificates.deflation import AlmostNull, almost_null
 from elliptope.sdp.certificates.moments import _Rest, prove_by_moments
 from elliptope.sdp.certificates.uniqueness import null_space_among
 from elliptope.sdp.problem import OutOfProducts
@@ -89,6 +89,18 @@ def test_the_margin_is_below_the_largest_eigenvalue(size):
             if size < 1 and blocks == 4:
                 assert margin is not None
                 assert 1 - size - 1e-12 <= rest.lowest <= 1 - size + 0.01
+
+
+def test_two_moments_of_what_is_left():
+    """Where the range of H is known, the mean and the sum of squares of the other eigenvalues bound the largest of them."""
+    meter, iterate = near_optimum(moons(2.0, 40), 0.0)
+    metric = dual_metrics(iterate)["slack"]
+    squares, known = meter.problem.operator.core_square(metric.v), almost_null(iterate, metric, TUNING.known, 1e-14)
+    others = 1 - eigenvalues(meter, iterate)[known.basis.shape[1] :]
+    assert known.basis.shape[1] > 0
+    tail = _Rest(meter, metric, known, squares, 1e-14)._tail(np.empty((0, 0)), 0.0, 0.0)
+    assert tail == pytest.approx(others.mean() + math.sqrt(len(others)) * others.std(), abs=1e-3)
+    assert tail >= others.max()
 
 
 def test_a_skew_basis_and_wrong_products_do_not_make_the_margin_wrong():

@@ -132,12 +132,8 @@ def bound(
     errors: tuple[float, float],
     null: NullSpace | None = None,
     extra: float = 0.0,
-    lowered: float | None = None,
 ) -> Certificate:
-    """p⋆ ≤ Σy + sm + extra, with the rounding of the sums on the safe side; and what J itself may be wrong by.
-
-    ``lowered`` is what λmin(L) may lie below that of -sM, where it is not at most ``extra``.
-    """
+    """p⋆ ≤ Σy + sm + extra, with the rounding of the sums on the safe side; and what J itself may be wrong by."""
     n, weight = iterate.slack.shape[0], metric.total(iterate.objective)
     core, offset = absolute_total(iterate.slack), absolute_total(iterate.offset)
     gap = s * weight + extra + 2 * n * UNIT * (core + (s * weight if s < math.inf else 0.0))
@@ -151,7 +147,7 @@ def bound(
         gap=gap,
         grade=grade,
         failure_probability=probability,
-        min_eigenvalue=-s * metric.largest - (max(extra, 0.0) if lowered is None else lowered),
+        min_eigenvalue=-s * metric.largest - extra,
         stationarity=iterate.stationarity,
         gain=gain,
         weights=name,
