@@ -1,8 +1,8 @@
 """Matrix-free products beside the floor that this machine sets, and beside pykeops.
 
 The floor of a product with r columns: sgemm for the distances and exp, on the half of the pairs that symmetry leaves, plus
-sgemm for the products from both sides. Each part is timed by itself, on tiles that stay in cache, on all threads at once, at
-every side that tiles may have; the fastest side counts. Pairs per second count all n² pairs.
+sgemm for the products from both sides. Each part is timed by itself, on tiles that stay in cache, on all threads at once.
+Pairs per second count all n² pairs.
 
     python benchmarks/tiled_floor.py --n 50000 --threads 1 2 --output benchmarks/results
 """
@@ -20,9 +20,9 @@ import numpy as np
 import threadpoolctl
 from timing import best
 
+from elliptope._utils.blocks import TILE
 from elliptope.kernels import Gaussian
 from elliptope.operators import TiledOperator
-from elliptope.operators.tiled.tiles import SIDES
 from report import table
 
 # Bytes of tiles per call and calls per timing, enough for the clock and for threads to overlap.
@@ -46,35 +46,34 @@ def on_threads(make: Callable[[], Callable[[], object]], threads: int) -> float:
 def floor(p: int, r: int, threads: int, dtype: str) -> np.ndarray:
     """Seconds per pair of the half, and of one thread, for distances, exp, and products from both sides; shape (3,)."""
     rng = np.random.default_rng(0)
-    found = []
-    for side in SIDES:
-        tiles = max(1, BATCH // (side**2 * np.dtype(dtype).itemsize))
+    tiles = BATCH // (TILE**2 * np.dtype(dtype).itemsize)
+    batch = (tiles, TILE, TILE)
 
-        def arrays(*shapes: tuple[int, ...]) -> list[np.ndarray]:
-            return [rng.uniform(-1, 0, shape).astype(dtype) for shape in shapes]
+    def arrays(*shapes: tuple[int, ...]) -> list[np.ndarray]:
+        return [rng.uniform(-1, 0, shape).astype(dtype) for shape in shapes]
 
-        def distances(tiles: int = tiles, side: int = side) -> Callable[[], object]:
-            A, B, T = arrays((side, p + 2), (tiles, p + 2, side), (tiles, side, side))
-            return lambda: np.matmul(A, B, out=T)
+    def distances() -> Callable[[], object]:
+        A, B, T = arrays((TILE, p + 2), (tiles, p + 2, TILE), batch)
+        return lambda: np.matmul(A, B, out=T)
 
-        def exponential(tiles: int = tiles, side: int = side) -> Callable[[], object]:
-            S, T = arrays((tiles, side, side), (tiles, side, side))
-            return lambda: np.exp(S, out=T)
+    def exponential() -> Callable[[], object]:
+        S, T = arrays(batch, batch)
+        return lambda: np.exp(S, out=T)
 
-        def products(tiles: int = tiles, side: int = side) -> Callable[[], object]:
-            T, V, W, P, Q = arrays((tiles, side, side), (tiles, side, r), (side, r), (tiles, side, r), (tiles, side, r))
-            return lambda: (np.matmul(T, V, out=P), np.matmul(T.mT, W, out=Q))
+    def products() -> Callable[[], object]:
+        T, V, W, P, Q = arrays(batch, (tiles, TILE, r), (TILE, r), (tiles, TILE, r), (tiles, TILE, r))
+        return lambda: (np.matmul(T, V, out=P), np.matmul(T.mT, W, out=Q))
 
-        parts = [on_threads(make, threads) for make in (distances, exponential, products)]
-        found.append(np.array(parts) / (tiles * side**2))
-    return np.min(found, axis=0)
+    parts = [on_threads(make, threads) for make in (distances, exponential, products)]
+    return np.array(parts) / (tiles * TILE**2)
 
 
 def compare(X: np.ndarray, bandwidth: float, r: int, threads: int, dtype: str, repeats: int) -> tuple[list[str], float]:
     """A row of the table, and the seconds of a product with the operator."""
     n, p = X.shape
     V = np.random.default_rng(1).standard_normal((n, r))
-    operator = TiledOperator(Gaussian(bandwidth), X, dtype=dtype, n_jobs=threads)
+    operator = TiledOperator(Gaussian(bandwidth), X, n_jobs=threads)
+    operator = operator.single() if dtype == "float32" else operator
     operator.hollow_kernel_matmat(V)  # threads and memory are warm
     parts, seconds = np.full(3, np.inf), np.inf
     for _ in range(repeats):  # in turn, so that both see the machine as it is

@@ -2,17 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.linalg import cholesky
 
 from elliptope.operators import factorization
-from elliptope.operators.factorization import factorize_lower, upper_cholesky
-from elliptope.sdp.ascent.linalg import cholesky as lower_cholesky
+from elliptope.operators.factorization import cholesky
+from elliptope.sdp.ascent import linalg
 
-
-@pytest.fixture(params=[1, 7, 16, 50, 64])
-def panels(request, monkeypatch):
-    monkeypatch.setattr(factorization, "_LARGEST_WHOLE", 0)
-    monkeypatch.setattr(factorization, "_PANEL", request.param)
+PANELS = (1, 7, 16, 50, 64)
 
 
 def definite(n=50, seed=0):
@@ -20,27 +15,30 @@ def definite(n=50, seed=0):
     return X @ X.T + np.eye(n)
 
 
-@pytest.mark.usefixtures("panels")
-class TestPanels:
-    def test_factor(self):
-        A = definite()
-        T = np.tril(A) + np.triu(np.full_like(A, np.nan), 1)  # what belongs to others is never read
-        U = upper_cholesky(T.T)
-        np.testing.assert_allclose(np.triu(U), cholesky(A), rtol=1e-11, atol=1e-12)
-        assert np.isnan(T[np.triu_indices(50, 1)]).all()
-        assert np.shares_memory(U, T)
+def by_panels(A, panel):
+    return cholesky(np.array(A, order="F"), largest_whole=0, panel=panel)
 
-    @pytest.mark.parametrize("row", [0, 1, 20, 49])
-    def test_not_definite(self, row):
-        A = definite()
-        A[row, row] = -1.0
-        assert upper_cholesky(A.T) is None
 
-    def test_barely_definite(self):
-        A = definite()
-        lowest = np.linalg.eigvalsh(A)[0]
-        assert upper_cholesky((A - 0.999 * lowest * np.eye(50)).T) is not None
-        assert upper_cholesky((A - 1.001 * lowest * np.eye(50)).T) is None
+@pytest.mark.parametrize("panel", PANELS)
+def test_factor_by_panels(panel):
+    A = definite()
+    T = np.asfortranarray(np.tril(A) + np.triu(np.full_like(A, np.nan), 1))  # what belongs to others is never read
+    L = cholesky(T, largest_whole=0, panel=panel)
+    np.testing.assert_allclose(np.tril(L), np.linalg.cholesky(A), rtol=1e-11, atol=1e-12)
+    assert np.isnan(T[np.triu_indices(50, 1)]).all()
+    assert np.shares_memory(L, T)
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_not_definite(panel):
+    A = definite()
+    lowest = np.linalg.eigvalsh(A)[0]
+    assert by_panels(A - 0.999 * lowest * np.eye(50), panel) is not None
+    assert by_panels(A - 1.001 * lowest * np.eye(50), panel) is None
+    for row in (0, 1, 20, 49):
+        B = A.copy()
+        B[row, row] = -1.0
+        assert by_panels(B, panel) is None
 
 
 def test_large_ones_go_by_panels(monkeypatch):
@@ -52,27 +50,17 @@ def test_large_ones_go_by_panels(monkeypatch):
         return dpotrf(A, **options)
 
     monkeypatch.setattr(factorization, "dpotrf", watched)
-    monkeypatch.setattr(factorization, "_LARGEST_WHOLE", 40)
-    monkeypatch.setattr(factorization, "_PANEL", 20)
-    upper_cholesky(definite(40).T)
-    upper_cholesky(definite(50).T)
+    for n in (40, 50):
+        cholesky(np.asfortranarray(definite(n)), largest_whole=40, panel=20)
     assert sizes == [40, 20, 20, 10]
 
 
-@pytest.mark.parametrize("n", [1, 2, 50, 300])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_what_is_not_finite_is_not_definite(n, value):
+def test_what_is_not_finite_is_not_definite(value):
     """LAPACK's own check does not notice."""
-    A = definite(n)
-    A[-1, 0] = A[0, -1] = value
-    for order in "CF":
-        assert factorize_lower(A.copy(order=order)) is None
-    assert upper_cholesky(A.copy(order="F")) is None
-    assert lower_cholesky(A) is None
-
-
-@pytest.mark.usefixtures("panels")
-def test_nor_is_it_by_panels():
-    A = definite()
-    A[-1, 0] = np.nan
-    assert upper_cholesky(A.T) is None
+    for n in (1, 2, 50, 300):
+        A = definite(n)
+        A[-1, 0] = A[0, -1] = value
+        assert cholesky(np.array(A, order="F")) is None
+        assert np.isinf(value) or by_panels(A, 20) is None  # the product of infinities warns
+        assert linalg.cholesky(A) is None

@@ -49,8 +49,8 @@ def test_columns_beyond_the_reach_of_trees():
 def test_errors_of_degrees_are_part_of_the_bound():
     m = kernel_matrix(KERNELS[0], X).sum(axis=1)
     exact, rough = (TruncatedOperator(KERNELS[0], X, m, degree_error=error).error_bounds[0] for error in (0.0, 1e-4))
-    # Row scales are 1: twice the error in degrees, and once what they add to the dropped mass.
-    assert rough == pytest.approx(exact + 3.1e-4 * len(X), rel=1e-3)
+    # Row scales are 1: 2.2 times the error in degrees, and once what they add to the dropped mass.
+    assert rough == pytest.approx(exact + 3.2e-4 * len(X), rel=1e-3)
 
 
 class TestCutoff:

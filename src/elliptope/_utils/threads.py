@@ -16,8 +16,8 @@ from threadpoolctl import ThreadpoolController
 
 # Up to this many rows several threads of BLAS wait for each other for longer than they work.
 ONE_THREAD = 1500
-# Processors for which OpenBLAS has kernels that multiply small matrices without copying them first.
-_SMALL_KERNELS = ("SkylakeX", "Cooperlake", "SapphireRapids")
+# Processors on which OpenBLAS multiplies small matrices without copying them first, by its names for them.
+_FAST_SMALL_PRODUCTS = ("SkylakeX", "Cooperlake", "SapphireRapids")
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -90,10 +90,10 @@ def openmp_threads(count: int) -> AbstractContextManager:
 
 
 @cache
-def blas_has_small_kernels() -> bool:
-    """Whether BLAS, whichever NumPy uses, multiplies small matrices faster than parts of larger ones."""
+def has_fast_small_products() -> bool:
+    """Whether several small products with BLAS are faster than a large one; on other processors they are slower."""
     used = [pool for pool in _pools().info() if pool["user_api"] == "blas"]
-    return bool(used) and all(pool.get("architecture") in _SMALL_KERNELS for pool in used)
+    return bool(used) and all(pool.get("architecture") in _FAST_SMALL_PRODUCTS for pool in used)
 
 
 @cache

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from .._utils.arrays import Array
-from .._utils.blocks import blocks, rows_per_block
+from .._utils.blocks import TILE, blocks, rows_per_block
 from .._utils.threads import in_order
 from .checks import check_kernel_matrix
 from .rows import DenseRows, LogRows, SparseRows
@@ -27,8 +27,6 @@ _TILE_COLUMNS = 1024
 CACHED_ENTRIES = 2**18
 # Entries that one new row of a sparse kernel takes: those that are stored, and what the search for them needs.
 SPARSE_ROW_ENTRIES = 64
-# Side of the tiles in which a matrix is computed: two float64 tiles stay in a core's cache.
-_TILE = 512
 # Rows on which a user's kernel is tried out before the whole matrix is built.
 _SAMPLED_ROWS = 256
 
@@ -37,7 +35,6 @@ class FittedKernel(ABC):
     """A kernel with the n points that it was fitted to."""
 
     points: Array | None  # (n, p); None where they are known by distances or kernel values alone
-    bandwidth: float | None = None
     is_sparse = False  # whether its matrix is
     threaded = False  # whether `rows` uses threads of its own
     matrix_is_given = False  # whether it has to be given again, because there are no points to compute it from
@@ -45,6 +42,11 @@ class FittedKernel(ABC):
     @property
     @abstractmethod
     def n_points(self) -> int: ...
+
+    @property
+    def bandwidth(self) -> float | None:
+        """σ; None for kernels without one."""
+        return None
 
     @abstractmethod
     def matrix(self, n_jobs: int = 1) -> Array | sparse.csr_array:
@@ -161,7 +163,7 @@ def kernel_matrix(kernel: Kernel, X: Array, n_jobs: int = 1) -> Array:
             K[columns, rows] = T.T
         K[rows, columns] = T
 
-    lower = ((rows, columns) for rows in blocks(0, n, _TILE) for columns in blocks(0, rows.stop, _TILE))
+    lower = ((rows, columns) for rows in blocks(0, n, TILE) for columns in blocks(0, rows.stop, TILE))
     for _ in in_order(fill, lower, n_jobs):  # consuming the iterator raises what a tile raised
         pass
     return K
@@ -179,7 +181,7 @@ class FittedFormula(FittedKernel):
         return len(self.points)
 
     @property
-    def bandwidth(self) -> float | None:  # type: ignore[override]
+    def bandwidth(self) -> float | None:
         return getattr(self.formula, "bandwidth", None)
 
     def matrix(self, n_jobs: int = 1) -> Array:

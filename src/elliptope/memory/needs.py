@@ -62,6 +62,13 @@ def _sparse(size: Size) -> int:
     return searched + _GRAPH_COPIES * stored
 
 
+def _solver(size: Size) -> int:
+    """Thin matrices, the memory of L-BFGS, and the basis of a proof or a test."""
+    grown = int(_GROWTH * min(2 * TUNING.memory_columns * size.n, TUNING.memory_numbers))
+    pairs = max(2 * TUNING.memory * size.n * size.width, grown)
+    return _DOUBLE * (size.n * (_THIN * size.width + _BASIS) + pairs)
+
+
 _STORAGE: dict[str, Callable[[Size], int]] = {
     "dense": lambda size: (_DOUBLE + _SINGLE) * size.n**2,
     "precomputed": lambda size: _PRECOMPUTED_ARRAYS * _DOUBLE * size.n**2,
@@ -121,7 +128,4 @@ def estimate_memory(
     )
     copies = (0 if operator == "precomputed" else _ROW_COPIES) + (np.dtype(dtype) != np.float64)
     rows = copies * _DOUBLE * size.n * size.p
-    grown = int(_GROWTH * min(2 * TUNING.memory_columns * size.n, TUNING.memory_numbers))
-    pairs = max(2 * TUNING.memory * size.n * size.width, grown)
-    solver = _DOUBLE * (size.n * (_THIN * size.width + _BASIS) + pairs)
-    return _STORAGE[operator](size) + rows + solver + _FIXED
+    return _STORAGE[operator](size) + rows + _solver(size) + _FIXED

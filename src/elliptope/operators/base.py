@@ -1,33 +1,34 @@
 r"""The contract that solver, certificate and spectral code use: apply a symmetric J to a thin matrix.
 
 Adding a diagonal to J changes the objective by a constant and nothing else. At small bandwidths the diagonal is larger than
-all the rest by orders of magnitude, and its rounding would drown it. So an operator splits :math:`J = J_0 + \operatorname{
-Diag}(e)` into a *core* and an *offset*, and offers products with the core and the offset by itself. Wherever entries are
-known the offset is diag(J), and the core is hollow. Scaling, normalisation, weights and deflation are written once, here.
+all the rest by orders of magnitude, and its rounding alone would exceed the rest. So an operator splits
+:math:`J = J_0 + \operatorname{Diag}(e)` into a *core* and an *offset*, and offers products with the core and the offset by
+itself. Wherever entries are known the offset is diag(J), and the core is hollow. Scaling, normalisation, weights and
+deflation are written once, here.
 
 Arrays may be those of any library of the array API standard. An operator answers in float64 with arrays of one library, on
-one device; whoever uses it makes arrays like its :meth:`~Operator.offset`. What is lent to LAPACK
-(:meth:`~Operator.triangle`, :meth:`~Operator.factorization`) is NumPy's.
+one device; callers make arrays like its :meth:`~Operator.offset`. What LAPACK works on
+(:meth:`~Operator.triangle`, :meth:`~Operator.factorization`) are arrays of NumPy.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
 
 from .._utils.arrays import Array, all_nonzero, as_numpy, like, namespace, row_dots, smallest, total
 from .._utils.rounding import UNIT
-from .factorization import Factorization, cholesky_rounding, factorize_lower
-from .metric import DiagonalMetric, Metric
+from .factorization import Factorization, cholesky, cholesky_rounding, cholesky_solver
+from .metric import Metric
 
-# An entry of J is formed with fewer roundings than this.
-_ENTRY_ROUNDINGS = 8
-# Twice what a relative error of all degrees changes, and a little for its second order.
-_DEGREE_COST = 2.1
+# Roundings with which an entry of J is formed from what is stored, at most; twice as many where two such numbers meet.
+ROUNDINGS = 8
+# Factor over bounds that are of first order in errors below 1e-2; it covers the second order and the rounding of the bound.
+MARGIN = 1.1
 
 
 class Operator(ABC):
@@ -58,12 +59,12 @@ class Operator(ABC):
         return self.matmat(V)
 
     def single(self) -> Operator | None:
-        """The same J for early products, stored in single precision; None where that would not be faster."""
+        """The same J in single precision, for early products; None where that would not be faster."""
         return None
 
     @property
     def single_after(self) -> int:
-        """Steps after which a slow approach goes on in single precision: before, the copy costs more than it saves."""
+        """Steps after which a slow ascent goes on in single precision: before, making the copy costs more than it saves."""
         return 20
 
     def metric(self) -> Metric | None:
@@ -82,7 +83,7 @@ class Operator(ABC):
     def product_error(self) -> float:
         r"""Bound on the rounding of a product with the core, relative to :math:`\lVert J_0\rVert_2 \lVert V\rVert_2`.
 
-        Far from sharp for sums in double precision; a test that takes thousands of products still stands it.
+        Far from sharp for sums in double precision, and small enough for tests that take thousands of products.
         """
         return 1e-13
 
@@ -95,16 +96,16 @@ class Operator(ABC):
 
     @property
     def entry_error(self) -> float:
-        """By which part of itself an entry may differ from product to product; 0 where it is stored."""
+        """Bound on the relative change of an entry from one product to the next; 0 where entries are stored."""
         return 0.0
 
     def core_square(self, v: Array) -> float:
-        r"""A bound on :math:`\sum_{i \ne j} J_{ij}^2/(v_i v_j)`, sharp but for rounding; infinite where nobody knows."""
+        r"""A bound on :math:`\sum_{i \ne j} J_{ij}^2/(v_i v_j)`, sharp but for rounding; infinite where it is unknown."""
         return math.inf
 
     @property
     def block_width(self) -> int:
-        """Columns that a product takes for little more than the price of one."""
+        """Columns that a product takes in little more time than one."""
         return 4
 
     @property
@@ -121,8 +122,8 @@ class Operator(ABC):
     def factorization(self, slack: Array, metric: Metric, shift: float) -> Iterator[Factorization | None]:
         r"""Factorise :math:`\operatorname{Diag}(\text{slack}) - J_0 + s M` for s = ``shift``, or a little more.
 
-        None where that matrix is not definite. The factorisation may live in memory that is the operator's, and is to be
-        used within the context.
+        M is the operator's own :meth:`metric`, or diagonal where it has none. None where the matrix is not definite. The
+        factorisation may use the operator's memory: no products are possible, and it is valid, within the context only.
         """
         raise TypeError(f"{type(self).__name__} cannot be factorised.")
         yield  # pragma: no cover
@@ -131,15 +132,15 @@ class Operator(ABC):
     def triangle(self, c: Array) -> Iterator[Array]:
         r"""Lend :math:`-\operatorname{Diag}(c) J \operatorname{Diag}(c)`, (n, n), in float64.
 
-        It is an array of NumPy's, as c has to be, contiguous in either order. The lower triangle may be overwritten freely;
-        the strict upper triangle belongs to the operator.
+        It and c are arrays of NumPy; it is in Fortran order. The lower triangle may be overwritten freely; the
+        strict upper triangle belongs to the operator. No products are possible within the context.
         """
         raise TypeError(f"{type(self).__name__} has no entries.")
         yield  # pragma: no cover
 
 
 class ExplicitOperator(Operator):
-    """An operator whose entries can be lent: proofs by a Cholesky factorisation of the lower triangle."""
+    """An operator that can lend its entries: proofs by a Cholesky factorisation of the lower triangle."""
 
     @abstractmethod
     def entry_scale(self) -> Array:
@@ -151,16 +152,15 @@ class ExplicitOperator(Operator):
 
     @contextmanager
     def factorization(self, slack: Array, metric: Metric, shift: float) -> Iterator[Factorization | None]:
-        assert isinstance(metric, DiagonalMetric)
-        n, v, slack = self.n, as_numpy(metric.v), as_numpy(slack)
+        n, v, slack = self.n, as_numpy(metric.diagonal()), as_numpy(slack)
         trace = float(np.abs(slack / v).sum())
-        entries = _ENTRY_ROUNDINGS * UNIT * float((as_numpy(self.entry_scale()) / v).sum() + trace)
+        entries = ROUNDINGS * UNIT * float((as_numpy(self.entry_scale()) / v).sum() + trace)
         rounding = cholesky_rounding(n, trace + n * shift) + entries
         shift = max(shift, 2 * rounding)
         with self.triangle(1 / np.sqrt(v)) as T:
             np.fill_diagonal(T, slack / v + shift)
-            solve = factorize_lower(T)
-            yield None if solve is None else Factorization(shift + rounding, shift, solve)
+            L = cholesky(T)
+            yield None if L is None else Factorization(shift + rounding, shift, cholesky_solver(L))
 
 
 class ScaledOperator(ExplicitOperator):
@@ -171,7 +171,6 @@ class ScaledOperator(ExplicitOperator):
 
     _s: Array
     _Q: Array
-    _unscaled = False  # whether s is known to be 1
 
     @abstractmethod
     def hollow_kernel_matmat(self, V: Array) -> Array:
@@ -181,13 +180,15 @@ class ScaledOperator(ExplicitOperator):
     def kernel_diagonal(self) -> Array:
         """diag(K), shape (n,)."""
 
+    def scaled_matmat(self, V: Array) -> Array:
+        """Diag(s) (K - Diag(diag K)) Diag(s) V, shape (n, r)."""
+        s = self._s[:, None]
+        G = self.hollow_kernel_matmat(s * V)
+        G *= s
+        return G
+
     def core_matmat(self, V: Array) -> Array:
-        s, Q = self._s[:, None], self._Q
-        if self._unscaled:
-            G = self.hollow_kernel_matmat(V)
-        else:
-            G = self.hollow_kernel_matmat(s * V)
-            G *= s
+        G, Q = self.scaled_matmat(V), self._Q
         if Q.shape[1]:
             G -= ((V.T @ Q) @ Q.T).T
             G += row_dots(Q, Q)[:, None] * V
@@ -209,6 +210,20 @@ class ScaledOperator(ExplicitOperator):
         return self._s**2 * self.largest_entry() + row_dots(self._Q, self._Q)
 
 
+class SingleOperator(ScaledOperator):
+    """J with another product with K, in single precision; scales, deflation and diagonal are those of J itself."""
+
+    def __init__(self, J: ScaledOperator, product: Callable[[Array], Array]) -> None:
+        self.n, self._s, self._Q = J.n, J._s, J._Q
+        self._diagonal_of_K, self._product = J.kernel_diagonal(), product
+
+    def hollow_kernel_matmat(self, V: Array) -> Array:
+        return self._product(V)
+
+    def kernel_diagonal(self) -> Array:
+        return self._diagonal_of_K
+
+
 class KernelOperator(ScaledOperator):
     r"""A kernel matrix, normalised as in diffusion maps, deflated, and scaled row by row.
 
@@ -218,7 +233,7 @@ class KernelOperator(ScaledOperator):
               \qquad J = \operatorname{Diag}(t)\, \bar A\, \operatorname{Diag}(t).
 
     The row scale t is :math:`w\sqrt d` for the SDP and :math:`\sqrt w` for the spectrum of Abar on L²(w). The deflation
-    basis Q has :math:`t v_0` as its first column; more will come where more directions are to be removed.
+    basis Q has the one column :math:`t v_0`.
     """
 
     def __init__(self, n: int, sample_weight: Array | None = None) -> None:
@@ -242,7 +257,7 @@ class KernelOperator(ScaledOperator):
         self._Q = (t * sqrt(self.m / self.M))[:, None]
 
     def cost_of_degrees(self, error: float) -> float:
-        r"""Bound on :math:`|\operatorname{Tr}((J' - J) Z)|` over the elliptope, where J' has the degrees that m stands for.
+        r"""Bound on :math:`|\operatorname{Tr}((J' - J) Z)|` over the elliptope, where J' has the exact degrees.
 
         Those are :math:`(1 + \delta) m` with |δ| ≤ ``error``. To first order entries of A change by
         :math:`(\delta_i + \delta_j)/2` of themselves, and sum to at most :math:`\sum_i t_i^2/w_i`. Those of
@@ -252,7 +267,7 @@ class KernelOperator(ScaledOperator):
         """
         if not error:
             return 0.0
-        return _DEGREE_COST * error * float((self._s**2 * self.m / self.w).sum())
+        return 2 * MARGIN * error * float((self._s**2 * self.m / self.w).sum())
 
     def contrast(self) -> Array:
         """diag(Abar) relative to K_ii/m_i: 1 - m_i²/(K_ii M), between 0 where the kernel is constant and 1."""

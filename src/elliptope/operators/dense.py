@@ -7,52 +7,44 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
-from scipy.linalg.blas import dsyrk
 
 from .._utils.arrays import Array, as_numpy, hollow, largest, namespace, smallest
+from .._utils.blocks import TILE, blocks
 from .._utils.rounding import UNIT
-from .._utils.threads import ONE_THREAD, blas_has_small_kernels
-from .base import KernelOperator, Operator, ScaledOperator
+from .._utils.threads import ONE_THREAD, has_fast_small_products
+from .base import ROUNDINGS, KernelOperator, Operator, ScaledOperator, SingleOperator
 
-# Side of the tiles in which the kernel is computed and rescaled: two float64 tiles stay in a core's cache.
-_TILE = 512
-# Up to here a copy is quicker than the loan of a triangle, and takes no memory to speak of.
-_SMALL = 1024
-# Multiplications beyond which BLAS copies its matrices first, and those of a panel that are safely below.
-_SMALL_PRODUCT = 10**6
-_PANEL_PRODUCT = 5 * 10**5
-# Columns up to which the copy costs more than what it saves.
-_THIN = 32
-# From here on a product waits for memory, and is faster in single precision.
+# Rows from which on the time of a product is that of reading K, so that single precision is faster.
 _SINGLE_SIZE = 4000
-
-
-def _tiles(n: int) -> list[tuple[slice, slice]]:
-    """Tiles of the lower triangle, diagonal included."""
-    starts = range(0, n, _TILE)
-    return [(slice(i, min(i + _TILE, n)), slice(j, min(j + _TILE, n))) for i in starts for j in starts if j <= i]
+# Multiplications up to which OpenBLAS, on some processors, multiplies matrices without copying them first.
+_SMALL_PRODUCT = 10**6
 
 
 def thin_product(K: Array, V: Array) -> Array:
     """K V for a symmetric K; in NumPy, in Fortran order.
 
-    From the left BLAS reads K faster. Where it would copy K first, and a copy costs more than a thin product, it is given
-    rows of K at a time that are few enough.
+    With the thin matrix on the left BLAS reads K as it lies in memory.
     """
     n, r = V.shape
-    in_panels = n * n * r > _SMALL_PRODUCT and n <= ONE_THREAD and 1 < r <= _THIN
-    if not in_panels or not isinstance(K, np.ndarray) or not blas_has_small_kernels():
+    small = n * n * r <= _SMALL_PRODUCT
+    # Larger problems use the threads of BLAS instead.
+    if small or n > ONE_THREAD or not isinstance(K, np.ndarray) or not has_fast_small_products():
         return (V.T @ K).T
-    height = -(-n // -(-n * n * r // _PANEL_PRODUCT))
-    G = np.empty((r, n), K.dtype)
-    for start in range(0, n, height):
-        rows = slice(start, start + height)
+    return product_in_panels(K, V)
+
+
+def product_in_panels(K: Array, V: Array) -> Array:
+    """The same by panels of rows that are small enough not to be copied: a third less time at n = 600."""
+    n, r = V.shape
+    count = -(-n * n * r // (_SMALL_PRODUCT // 2))  # half, to be safely below
+    G = np.empty((r, n))
+    for rows in blocks(0, n, -(-n // count)):
         np.matmul(V.T, K[rows].T, out=G[:, rows])
     return G.T
 
 
 class DenseStorage(ScaledOperator):
-    """K stored as a hollow symmetric array, which the operator owns and uses as scratch, and its diagonal apart."""
+    """K stored as a hollow symmetric array, which the operator owns and overwrites for a while, and its diagonal apart."""
 
     def _store(self, K: Array) -> None:
         xp = namespace(K)
@@ -67,7 +59,17 @@ class DenseStorage(ScaledOperator):
         return self._diagonal_of_K
 
     def single(self) -> Operator | None:
-        return SingleOperator(self._K, self._s, self._Q, self._diagonal_of_K) if self.n >= _SINGLE_SIZE else None
+        return self.in_single() if self.n >= _SINGLE_SIZE else None
+
+    def in_single(self) -> Operator:
+        """The same J from a copy of K in single precision: half the memory traffic, and about seven digits."""
+        xp = namespace(self._K)
+        K = xp.asarray(self._K, dtype=xp.float32)
+
+        def product(V: Array) -> Array:
+            return xp.asarray((xp.asarray(V.T, dtype=xp.float32) @ K).T, dtype=xp.float64)
+
+        return SingleOperator(self, product)
 
     def largest_entry(self) -> float:
         return max(largest(self._K), -smallest(self._K))
@@ -77,101 +79,50 @@ class DenseStorage(ScaledOperator):
         return True
 
     def core_square(self, v: Array) -> float:
-        c = 1 / np.sqrt(as_numpy(v))
-        s, Q = c * as_numpy(self._s), c[:, None] * as_numpy(self._Q)
-        if self.n <= _SMALL and not Q.shape[1]:
-            with _scratch(self.n) as T:
-                np.multiply(as_numpy(self._K), s[:, None], out=T)
-                T *= s
-                squares = float(np.vdot(T, T))
-        else:
-            squares = 0.0
-            for rows, columns in _tiles(self.n):
-                T = self._tile(rows, columns, s, Q)
-                if rows == columns:
-                    np.fill_diagonal(T, 0.0)
-                squares += float(np.vdot(T, T)) * (1 if rows == columns else 2)
+        K, s, Q = self._scaled_parts(1 / np.sqrt(as_numpy(v)))
+        squares = 0.0
+        for rows in blocks(0, self.n, TILE):
+            S = _strip(K, s, Q, rows)
+            np.fill_diagonal(S, 0.0)
+            on_diagonal = S[:, : len(S)]  # counted once, all else for both halves
+            squares += 2 * float(np.vdot(S, S)) - float(np.vdot(on_diagonal, on_diagonal))
         rounded = math.sqrt(squares) * (1 + 2 * self.n**2 * UNIT)
         # An entry is the difference of two, each of which is formed with few roundings.
-        return (rounded + 8 * UNIT * (rounded + 2 * float(np.vdot(Q, Q)))) ** 2
-
-    def _tile(self, rows: slice, columns: slice, s: Array, Q: Array) -> Array:
-        """Of QQᵀ - Diag(s) K Diag(s) a tile on or below the diagonal, read above it; its diagonal means nothing."""
-        T = as_numpy(self._K[columns, rows]).T * -s[rows, None]
-        T *= s[columns]
-        if Q.shape[1]:
-            T += Q[rows] @ Q[columns].T
-        return T
+        return (rounded + ROUNDINGS * UNIT * (rounded + 2 * float(np.vdot(Q, Q)))) ** 2
 
     @contextmanager
     def triangle(self, c: Array) -> Iterator[Array]:
-        """Lend the lower triangle of K, rescaled; the untouched upper triangle restores it afterwards."""
-        K, s, Q = as_numpy(self._K), c * as_numpy(self._s), c[:, None] * as_numpy(self._Q)
-        if self.n <= _SMALL:
-            with _scratch(self.n) as T:
-                T = T.T
-                np.multiply(K.T, -s[:, None], out=T)
-                T *= s
-                if Q.shape[1]:
-                    dsyrk(1.0, Q, beta=1.0, c=T, lower=1, overwrite_c=1)  # in place
-                np.fill_diagonal(T, -(c**2) * as_numpy(self.offset()))
-                yield T
-            return
+        """Lend the transpose of K, one half overwritten with what is asked for; the other half restores it afterwards."""
+        K, s, Q = self._scaled_parts(c)
         try:
-            for rows, columns in _tiles(self.n):
-                _write_lower(self._tile(rows, columns, s, Q), K, rows, columns)
+            for rows in blocks(0, self.n, TILE):
+                _write_upper(K, rows, _strip(K, s, Q, rows))
             np.fill_diagonal(K, -(c**2) * as_numpy(self.offset()))
-            yield K
+            yield K.T
         finally:
-            for rows, columns in _tiles(self.n):
-                _write_lower(K[columns, rows].T, K, rows, columns)
+            for rows in blocks(0, self.n, TILE):
+                _write_upper(K, rows, K[rows.start :, rows].T)
             np.fill_diagonal(K, 0.0)
 
-
-@contextmanager
-def _scratch(n: int) -> Iterator[Array]:
-    """An (n, n) array with anything in it, kept for whoever asks next: fresh memory costs as much as what is done in it."""
-    try:
-        room = _SPARE.pop()
-    except IndexError:
-        room = np.empty(0)
-    if room.size < n * n:
-        room = np.empty(max(n, _SMALL) ** 2)
-    try:
-        yield room[: n * n].reshape(n, n)
-    finally:
-        if not _SPARE:
-            _SPARE.append(room)
+    def _scaled_parts(self, c: Array) -> tuple[Array, Array, Array]:
+        """K (n, n), Diag(c) s (n,) and Diag(c) Q (n, q), as arrays of NumPy."""
+        return as_numpy(self._K), c * as_numpy(self._s), c[:, None] * as_numpy(self._Q)
 
 
-_SPARE: list[Array] = []
+def _strip(K: Array, s: Array, Q: Array, rows: slice) -> Array:
+    """These rows of QQᵀ - Diag(s) K Diag(s), from the diagonal on; the diagonal is to be overwritten."""
+    S = K[rows, rows.start :] * -s[rows, None]  # (height, n - rows.start)
+    S *= s[rows.start :]
+    if Q.shape[1]:
+        S += Q[rows] @ Q[rows.start :].T
+    return S
 
 
-def _write_lower(T: Array, K: Array, rows: slice, columns: slice) -> None:
-    """Write a tile into K, below the diagonal of K only."""
-    if rows == columns:
-        np.copyto(K[rows, rows], T, where=np.tri(len(T), k=-1, dtype=bool))
-    else:
-        K[rows, columns] = T
-
-
-class SingleOperator(ScaledOperator):
-    """K in float32: half the memory traffic, and products to about seven digits."""
-
-    def __init__(self, K: Array, s: Array, Q: Array, diagonal: Array) -> None:
-        self.n = K.shape[0]
-        self._s, self._Q, self._diagonal_of_K = s, Q, diagonal
-        self._K = self._cast(K, "float32")
-
-    def _cast(self, V: Array, dtype: str) -> Array:
-        xp = namespace(V)
-        return xp.asarray(V, dtype=getattr(xp, dtype))
-
-    def hollow_kernel_matmat(self, V: Array) -> Array:
-        return self._cast((self._cast(V.T, "float32") @ self._K).T, "float64")
-
-    def kernel_diagonal(self) -> Array:
-        return self._diagonal_of_K
+def _write_upper(K: Array, rows: slice, S: Array) -> None:
+    """Write a strip that begins on the diagonal into K, on and above the diagonal only."""
+    height = len(S)
+    K[rows, rows.stop :] = S[:, height:]
+    np.copyto(K[rows, rows], S[:, :height], where=np.tri(height, dtype=bool).T)
 
 
 class DenseOperator(DenseStorage, KernelOperator):

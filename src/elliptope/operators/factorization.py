@@ -2,8 +2,8 @@ r"""Proofs of definiteness: a Cholesky factorisation of a symmetric matrix, with
 
 If floating-point Cholesky of a matrix A runs to completion, then :math:`\lambda_{\min}(A) \ge -\gamma_{n+1}/(1-\gamma_{n+1})
 \operatorname{Tr} A` with :math:`\gamma_k = ku/(1-ku)` (Rump 2006; underflow apart, for conventional matrix products in any
-order); twice that covers blocked factorisations that multiply by reciprocals. To it comes the rounding made when the entries
-were formed.
+order); twice that covers blocked factorisations that multiply by reciprocals. The rounding made when the entries were formed
+comes on top.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from .._utils.arrays import Array
+from .._utils.blocks import ROWS, blocks
 from .._utils.rounding import gamma
 
 # OpenBLAS's own parallel factorisation overruns its buffers where matrices are large: n = 16 000 on two threads ends in a
-# segmentation fault (0.3.30, SkylakeX). Larger matrices are factorised by panels of that many rows.
+# segmentation fault (0.3.30, SkylakeX). Larger matrices are factorised by panels.
 _LARGEST_WHOLE = 12_800
-_PANEL = 2048
 
 
 @dataclass(frozen=True)
@@ -45,28 +45,15 @@ def cholesky_rounding(n: int, trace: float) -> float:
     return 2 * error / (1 - error) * trace
 
 
-def factorize_lower(T: Array) -> Callable[[Array], Array] | None:
-    """V ↦ T⁻¹ V by a factorisation of the lower triangle of a contiguous T, which is overwritten; None if T is not definite.
+def cholesky(A: Array, largest_whole: int = _LARGEST_WHOLE, panel: int = ROWS) -> Array | None:
+    """L with LLᵀ = A from the lower triangle of a Fortran-ordered A, which is overwritten; None if A is not definite.
 
-    The strict upper triangle is neither read nor written. Small matrices are factorised faster in Fortran order.
+    The strict upper triangle is neither read nor written. Matrices beyond ``largest_whole`` go by panels of so many columns.
     """
-    if T.flags.f_contiguous and len(T) <= _LARGEST_WHOLE:
-        factor, info = dpotrf(T, lower=1, clean=0, overwrite_a=1)
-        return cholesky_solver(factor, lower=1) if completed(factor, info) else None
-    # The lower triangle of a C-ordered array is the upper triangle of its transpose.
-    U = upper_cholesky(T.T)
-    return None if U is None else cholesky_solver(U)
-
-
-def upper_cholesky(A: Array) -> Array | None:
-    """U with UᵀU = A from the upper triangle of a Fortran-ordered A, which is overwritten; None if A is not definite.
-
-    The strict lower triangle is neither read nor written.
-    """
-    if len(A) <= _LARGEST_WHOLE:
-        factor, info = dpotrf(A, lower=0, clean=0, overwrite_a=1)
-        return factor if completed(factor, info) else None
-    return _cholesky_by_panels(A)
+    if len(A) > largest_whole:
+        return _cholesky_by_panels(A, panel)
+    L, info = dpotrf(A, lower=1, clean=0, overwrite_a=1)
+    return L if completed(L, info) else None
 
 
 def completed(factor: Array, info: int) -> bool:
@@ -74,35 +61,34 @@ def completed(factor: Array, info: int) -> bool:
     return info == 0 and bool(np.isfinite(factor.diagonal()).all())
 
 
-def _cholesky_by_panels(A: Array) -> Array | None:
-    """The same, rows by rows: a factor of a diagonal block, the panel beside it, and its square off what is left."""
+def _cholesky_by_panels(A: Array, panel: int) -> Array | None:
+    """For each panel: factorise its diagonal block, solve for the rows below, and subtract their products from the rest."""
     n = len(A)
-    for start in range(0, n, _PANEL):
-        rows, rest = slice(start, min(start + _PANEL, n)), slice(min(start + _PANEL, n), n)
-        U, info = dpotrf(np.asfortranarray(A[rows, rows]), lower=0, clean=0, overwrite_a=1)
-        if not completed(U, info):
+    for columns in blocks(0, n, panel):
+        below = columns.stop
+        L, info = dpotrf(np.asfortranarray(A[columns, columns]), lower=1, clean=0, overwrite_a=1)
+        if not completed(L, info):
             return None
-        _write_triangle(A[rows, rows], U)
-        P = dtrsm(1.0, U, np.asfortranarray(A[rows, rest]), trans_a=1, overwrite_b=1)
-        A[rows, rest] = P
-        for first in range(rest.start, n, _PANEL):
-            block = slice(first, min(first + _PANEL, n))
-            # Transposed, so that it lies in memory as A does.
-            S = (P[:, first - rest.start :].T @ P[:, first - rest.start : block.stop - rest.start]).T
-            size = block.stop - first
-            _write_triangle(A[block, block], A[block, block] - S[:, :size])
-            A[block, block.stop :] -= S[:, size:]
+        _write_lower(A[columns, columns], L)
+        P = dtrsm(1.0, L, np.asfortranarray(A[below:, columns]), side=1, lower=1, trans_a=1, overwrite_b=1)
+        A[below:, columns] = P
+        for block in blocks(below, n, panel):
+            size = block.stop - block.start
+            left = P[block.start - below :]
+            S = (left[:size] @ left.T).T  # (n - block.start, size), in memory as A is
+            _write_lower(A[block, block], A[block, block] - S[:size])
+            A[block.stop :, block] -= S[size:]
     return A
 
 
-def _write_triangle(A: Array, U: Array) -> None:
-    np.copyto(A, U, where=np.tri(len(A), dtype=bool).T)
+def _write_lower(A: Array, L: Array) -> None:
+    np.copyto(A, L, where=np.tri(len(A), dtype=bool))
 
 
-def cholesky_solver(factor: Array, lower: int = 0) -> Callable[[Array], Array]:
-    """V ↦ (UᵀU)⁻¹ V, or (LLᵀ)⁻¹ V of a lower factor."""
+def cholesky_solver(L: Array) -> Callable[[Array], Array]:
+    """V ↦ (LLᵀ)⁻¹ V."""
 
     def solve(V: Array) -> Array:
-        return dpotrs(factor, V, lower=lower)[0]
+        return dpotrs(L, V, lower=1)[0]
 
     return solve

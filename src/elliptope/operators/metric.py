@@ -1,4 +1,4 @@
-r"""Metrics: by which lengths of directions, residuals and negative eigenvalues are measured.
+r"""Metrics: how lengths of directions, residuals and negative eigenvalues are measured.
 
 A metric is a positive definite M, given through a root: :math:`M^{-1} = E^\top E`. Whitened coordinates q stand for the
 direction :math:`E^\top q`, so that :math:`E L E^\top` has the eigenvalues of the pencil (L, M).
@@ -36,9 +36,13 @@ class Metric(ABC):
     def total(self, objective: float) -> float:
         r"""A bound on :math:`\langle M, Z\rangle` over the Z of the elliptope that attain ``objective`` or more."""
 
+    def diagonal(self) -> Array:
+        """v, shape (n,), where M = Diag(v)."""
+        raise TypeError(f"{type(self).__name__} is not diagonal.")
+
 
 class DiagonalMetric(Metric):
-    """M = Diag(v), v positive: rows are measured one by one."""
+    """M = Diag(v), v positive: every row has its own unit of length."""
 
     def __init__(self, v: Array) -> None:
         self.v = v
@@ -66,3 +70,6 @@ class DiagonalMetric(Metric):
 
     def total(self, objective: float) -> float:
         return total(self.v)
+
+    def diagonal(self) -> Array:
+        return self.v

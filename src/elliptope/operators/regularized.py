@@ -1,8 +1,8 @@
 r"""A cost with an inverse kernel matrix in it, which is never formed.
 
 The kernelised problem has the cost :math:`J = A - \rho\, (F^\top F)^{-1}`: a gain A, less the trace of an operator of the
-RKHS, whose features are the columns of the Cholesky factor F. Inverses of kernel matrices are notoriously ill conditioned;
-three things keep the problem well conditioned all the same.
+RKHS, whose features are the columns of the Cholesky factor F. Inverses of kernel matrices are ill conditioned. Three things
+keep the problem well conditioned all the same.
 
 - Products with J come from triangular solves.
 - Directions and residuals are measured in the metric :math:`M = \rho\, (F^\top F)^{-1} + c\, I`, in which rough directions
@@ -24,12 +24,9 @@ from scipy.linalg.lapack import dlauum, dpotrf, dpotrs, dtrtri, dtrtrs
 
 from .._utils.arrays import Array
 from .._utils.rounding import UNIT, gamma
-from .base import ExplicitOperator, Operator
-from .factorization import Factorization, cholesky_rounding, cholesky_solver, upper_cholesky
+from .base import ROUNDINGS, ExplicitOperator, Operator
+from .factorization import Factorization, cholesky, cholesky_rounding, cholesky_solver
 from .metric import Metric
-
-# Steps of the power method that bounds the rounding of a factorisation.
-_POWER_STEPS = 6
 
 
 class RegularizedOperator(Operator):
@@ -78,21 +75,20 @@ class RegularizedOperator(Operator):
     @contextmanager
     def factorization(self, slack: Array, metric: Metric, shift: float) -> Iterator[Factorization | None]:
         r"""Factorise :math:`F (\operatorname{Diag}(y + s c) - A) F^\top + \rho (1 + s) I`, congruent to L + sM."""
-        assert metric is self._metric
         F, Q = self.F, self._metric.Q
         with self.A.triangle(np.ones(self.n)) as T:
             np.fill_diagonal(T, slack + self._offset + shift * self._metric.c - self.A.offset())
-            X = np.tril(T)
+            X = np.tril(T)  # (n, n)
             X += np.tril(X, -1).T
         rounding = self._rounding(X)
         S = dtrmm(1.0, F, dtrmm(1.0, F, X.T), side=1, trans_a=1, overwrite_b=1)  # F X Fᵀ
         S[np.diag_indices(self.n)] += self.rho * (1 + shift)
         rounding += cholesky_rounding(self.n, float(np.abs(S.diagonal()).sum()))
-        U = upper_cholesky(S)
-        if U is None:
+        L = cholesky(S)
+        if L is None:
             yield None
             return
-        solve = cholesky_solver(U)
+        solve = cholesky_solver(L)
         # In whitened coordinates E = Q⁻¹F, and the inverse is Qᵀ S⁻¹ Q. Rounding is a multiple of I, and ρ I ⪯ F M Fᵀ.
         yield Factorization(shift + rounding / self.rho, shift, lambda V: Q.T @ solve(Q @ V))
 
@@ -106,10 +102,10 @@ class RegularizedOperator(Operator):
         n, F, X = self.n, np.abs(self.F), np.abs(X)
         scale = np.sqrt(self.A.entry_scale())
         x, bound = np.ones(n), np.inf
-        for _ in range(_POWER_STEPS):
+        for _ in range(6):  # any number gives a bound; these bring it to within a few times the spectral radius
             f = F.T @ x
             entries = scale * (scale @ f) + X.diagonal() * f
-            Nx = F @ (2.01 * gamma(n + 10) * (X @ f) + 16 * UNIT * entries) + 4 * UNIT * self.rho * x
+            Nx = F @ (2.01 * gamma(n + 10) * (X @ f) + 2 * ROUNDINGS * UNIT * entries) + 4 * UNIT * self.rho * x
             bound = min(bound, float((Nx / x).max()))
             x = Nx / Nx.max() + UNIT  # kept positive
         return bound
@@ -118,7 +114,7 @@ class RegularizedOperator(Operator):
 class RegularizedMetric(Metric):
     r""":math:`M = \rho (F^\top F)^{-1} + c\, I` with root :math:`E = Q^{-1} F`, :math:`Q Q^\top = \rho I + c F F^\top`.
 
-    c is what the rows of a problem of this size are worth on average.
+    c is the mean over the rows of (reference + ceiling), the size of the objective.
     """
 
     def __init__(self, F: Array, rho: float, reference: float, ceiling: float) -> None:

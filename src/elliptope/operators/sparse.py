@@ -13,10 +13,8 @@ from .._utils.arrays import Array
 from .._utils.threads import in_order, one_blas_thread
 from .base import KernelOperator, ScaledOperator
 
-# Sparse matrices up to this size are made dense for the proof (0.8 GB); beyond, the certificate is probabilistic.
+# Up to so many rows a sparse matrix is made dense for the proof (0.8 GB), and a product is too short for a second thread.
 _LARGEST_DENSE = 10_000
-# Rows from which on a product is worth a second thread.
-_THREADED = 20_000
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class SparseStorage(ScaledOperator):
         self._K = sparse.csr_array(K - sparse.diags_array(self._diagonal_of_K))
         self._K.eliminate_zeros()
         self._K.sort_indices()
-        parts = n_jobs if n >= _THREADED else 1
+        parts = n_jobs if n > _LARGEST_DENSE else 1
         ends = np.searchsorted(self._K.indptr, np.linspace(0, self._K.nnz, parts + 1)[1:-1]).tolist()
         self._rows = [slice(a, b) for a, b in zip([0, *ends], [*ends, n], strict=True)]
         self._parts: list[_Part] | None = None
@@ -46,13 +44,13 @@ class SparseStorage(ScaledOperator):
         return np.asfortranarray(self._K @ np.ascontiguousarray(V))
 
     def core_matmat(self, V: Array) -> Array:
-        """The same as for other operators; here it is worth while to scale the matrix, and to do the rest part by part."""
+        """As for other operators, but from a copy of K that is scaled once, and in parts that threads share."""
         if self._parts is None:
             self._parts = [self._part(rows) for rows in self._rows]
         V = np.ascontiguousarray(V)
         out = np.empty(V.shape, order="F")
 
-        # Every row is summed by itself: the number of threads changes nothing.
+        # The sum of a row does not depend on the part that it is in, so the number of threads changes nothing.
         def fill(part: _Part) -> None:
             rows = part.rows
             P = part.K @ V
@@ -87,7 +85,7 @@ class SparseStorage(ScaledOperator):
     @contextmanager
     def triangle(self, c: Array) -> Iterator[Array]:
         s, Q = c * self._s, c[:, None] * self._Q
-        T = self._K.toarray()
+        T = self._K.toarray(order="F")
         T *= -s[:, None]
         T *= s
         if Q.shape[1]:
@@ -119,5 +117,5 @@ class SparseOperator(SparseStorage, KernelOperator):
         self._parts = None
 
     def n_connected(self) -> int:
-        """Connected components of the graph; the eigenvalue 1 of A is as manifold."""
+        """Connected components of the graph; the multiplicity of the eigenvalue 1 of A."""
         return int(sparse.csgraph.connected_components(self._K, directed=False)[0])

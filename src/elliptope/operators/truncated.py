@@ -1,7 +1,7 @@
 r"""A kernel that decreases with distance, cut off where it is negligible: sparse, and the dropped mass is accounted for.
 
-Let :math:`R \ge 0` be what is dropped of K, with row masses :math:`\varepsilon = R w`. The degrees m are those of the whole
-kernel, so that the cost is wrong by :math:`S R S` only, where S = Diag(s) and :math:`s = t/\sqrt m`. For any Z of the
+Let :math:`R \ge 0` be the part of K that is dropped, with row sums :math:`\varepsilon = R w`. The degrees m are those of the
+whole kernel, so that the cost is wrong by :math:`S R S` only, where S = Diag(s) and :math:`s = t/\sqrt m`. For any Z of the
 elliptope :math:`|Z_{ij}| \le 1`, and :math:`2 s_i s_j \le s_i^2 w_j/w_i + s_j^2 w_i/w_j`, so that
 
 .. math:: |\operatorname{Tr}(S R S Z)| \le \sum_{ij} s_i R_{ij} s_j \le \sum_i \frac{s_i^2}{w_i}\,\varepsilon_i
@@ -17,7 +17,7 @@ from scipy import sparse
 from scipy.optimize import brentq
 
 from .._utils.arrays import Array
-from .._utils.blocks import blocks
+from .._utils.blocks import TILE, blocks
 from .._utils.rounding import TINY
 from ..kernels.base import Kernel
 from ..kernels.search import pairs_within
@@ -25,10 +25,9 @@ from .sparse import SparseOperator
 
 # Values of the kernel below this are dropped.
 CUTOFF = 1e-6
-# Points that are looked at before the whole matrix is built (64 MB), so many at a time.
+# Points of the sample from which a cutoff is chosen (64 MB) before the whole matrix is built.
 _SAMPLED = 4096
-_SAMPLED_TOGETHER = 512
-# What is looked for beyond the cut, so that rounding drops nothing.
+# Pairs are searched for so much farther than the cutoff reaches: rounding of distances then drops nothing.
 _SLACK = 1 + 1e-9
 
 
@@ -85,17 +84,17 @@ def cutoff_for(kernel: Kernel, X: Array, w: Array, entries: float) -> tuple[floa
     rows = slice(None, None, -(-len(X) // _SAMPLED))
     sample, w = X[rows], w[rows].astype(np.float32)
     values = np.empty((len(sample), len(sample)), dtype=np.float32)
-    for part in blocks(0, len(sample), _SAMPLED_TOGETHER):
+    for part in blocks(0, len(sample), TILE):
         values[part] = kernel.block(sample[part], sample)
     np.fill_diagonal(values, 0.0)
     kept = min(max(round(values.size * entries / len(X) ** 2), 1), values.size)
     cutoff = np.partition(values, values.size - kept, axis=None)[-kept]
-    if np.count_nonzero(values >= cutoff) > kept:  # a shell of equal distances: all or none
+    if np.count_nonzero(values >= cutoff) > kept:  # many equal values at the cutoff: keep all or none of them
         cutoff = values[values > cutoff].min(initial=np.float32(np.inf))
     mass = w @ (values @ w)
     values[values < cutoff] = 0.0
     dropped = 1 - w @ (values @ w) / mass if mass > 0 else 0.0
-    # No more than single precision is known of it, and nothing at the cut is to be lost.
+    # It is known to single precision only; rounded down, so that entries at the cutoff are kept.
     return max(float(np.nextafter(cutoff, np.float32(0))), CUTOFF), float(dropped)
 
 
@@ -107,7 +106,7 @@ def truncated_matrix(
     counts, columns, entries = [np.zeros(1, dtype=np.intp)], [], []
     for part, i, j, distances in pairs_within(X, _SLACK * reach(kernel, cutoff), n_jobs):
         values = np.exp(kernel.log_block(np.zeros((1, 1)), distances[:, None])[0])
-        values[i == j] = 0.5 * kernel.diagonal(X[part])  # of which there will be two halves
+        values[i == j] = 0.5 * kernel.diagonal(X[part])  # added to its transpose below
         kept = (values >= cutoff) | (i == j)
         counts.append(np.bincount(i[kept] - part.start, minlength=part.stop - part.start))
         columns.append(j[kept].astype(np.int32))

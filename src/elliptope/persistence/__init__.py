@@ -16,7 +16,7 @@ from .models import pack, unpack
 __all__ = ["SCHEMA", "ModelFileError", "load", "read_header", "save"]
 
 # Goes up with every change of what a file holds, from the first release on.
-SCHEMA = 2
+SCHEMA = 1
 _FORMAT = "elliptope model"
 _KEYS = ("format", "schema", "versions", "class", "parameters", "set_output", "feature_names_in", "fitted", "metadata")
 

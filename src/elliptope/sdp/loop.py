@@ -143,7 +143,7 @@ class Loop:
                 if not stalled:
                     continue
                 # A column that is almost zero is almost free to move; without it the rest may settle.
-                trimmed = drop_columns(self.last.H, SMALL_COLUMN, self.rng)
+                trimmed = drop_columns(self.last.H, 10 * SMALL_COLUMN, self.rng)
                 if trimmed.shape[1] == self.last.H.shape[1]:
                     return certificate
                 iterates = self.method(self.meter, trimmed, goal, self.rng)

@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse.linalg import aslinearoperator
 
 from elliptope._utils.rounding import UNIT
-from elliptope.operators import as_operator, dense
+from elliptope.operators import as_operator
 from elliptope.operators.metric import DiagonalMetric
 from elliptope.sdp import solve
 from elliptope.sdp.certificates.certificate import dual_metrics
@@ -68,14 +68,6 @@ class TestCoreSquare:
         expected = as_operator(C).core_square(v)
         for scale in (1e-170, 1e150):
             assert as_operator(scale * C).core_square(scale * v) == pytest.approx(expected, rel=1e-12)
-
-    def test_tiles_agree_with_the_whole(self, monkeypatch):
-        C = np.random.default_rng(0).standard_normal((90, 90))
-        operator, v = as_operator(C + C.T), np.linspace(0.5, 1.5, 90)
-        whole = operator.core_square(v)
-        monkeypatch.setattr(dense, "_SMALL", 10)
-        monkeypatch.setattr(dense, "_TILE", 32)
-        assert operator.core_square(v) == pytest.approx(whole, rel=1e-12)
 
     def test_nobody_knows_the_entries_of_a_linear_operator(self):
         C = np.ones((10, 10))

@@ -2,9 +2,9 @@ r"""Low-rank factors of a kernel matrix from a few of its columns: :math:`K \suc
 
 For landmarks S, C = K[:, S] and any jitter :math:`\tau \ge 0`, the residual :math:`K - C (K_{SS} + \tau D)^{-1} C^\top` is
 psd. With an upper triangular R, :math:`R^\top R = K_{SS} + \tau D`, the factor is F = C R⁻¹: a partial Cholesky
-factorisation. Which landmarks are good? Randomly pivoted Cholesky draws them one by one, in proportion to the diagonal of
-the residual so far. Here they are drawn in blocks and thinned by rejection, which gives the same distribution and is matrix
-products almost throughout.
+factorisation. Randomly pivoted Cholesky draws landmarks one by one, in proportion to the diagonal of the residual so far.
+Here they are drawn in blocks and thinned by rejection, which gives the same distribution and consists almost entirely of
+matrix products.
 
 The computed F is not exact. Entry by entry :math:`F R = C + \Delta` and :math:`R^\top R = K_{SS} + \tau D + \Delta'`,
 where, with η the error of a kernel value relative to :math:`\sqrt{K_{ii} K_{jj}}` and D = Diag(diag K),
@@ -43,33 +43,24 @@ import numpy as np
 from scipy.linalg.blas import dtrsm
 
 from ..._utils.arrays import Array
-from ..._utils.blocks import blocks
-from ..._utils.checks import check_choice
+from ..._utils.blocks import ROWS, blocks
 from ..._utils.rounding import UNIT
 from ..._utils.threads import in_order
 from ...kernels.base import Kernel
-from ..factorization import upper_cholesky
-from .tall import chunks, to_single
+from ..factorization import cholesky
 
-# η: what a value of a kernel may be off by, relative to √(k(x,x) k(y,y)). Kernels form distances to about this.
+# η: the error of a value of a kernel, relative to √(k(x,x) k(y,y)). Kernels form distances to about this.
 _KERNEL_ERROR = 1e-12
-# Landmarks that are added at a time.
+# Landmarks that are added at a time: products with fewer columns are slow; with more, more proposals are rejected.
 _BLOCK = 128
-# Proposals at a time, when most are rejected.
-_MOST_PROPOSALS = 1024
-# Rows of a block of K: enough for BLAS to be fast, few enough for the block to stay in cache.
-_ROWS = 1024
-
-RULES = ("pivoted", "uniform")
 
 
 @dataclass(frozen=True)
 class PartialCholesky:
     r"""F (n, k) with :math:`K - F F^\top + \theta \operatorname{Diag}(K) \succeq 0`, θ = ``deficit``.
 
-    That is F in float64; where float32 was asked for, it has been rounded since. ``landmarks`` are the rows of X that F was
-    made from, k of them: fewer than were asked for, when nothing is left of K but rounding. ``residual`` is a bound from
-    above on the diagonal of K - FFᵀ.
+    ``landmarks`` are the rows of X that F was made from, k of them: fewer than were asked for, when nothing is left of K but
+    rounding. ``residual`` is a bound from above on the diagonal of K - FFᵀ, (n,).
     """
 
     F: Array
@@ -79,50 +70,35 @@ class PartialCholesky:
 
 
 def partial_cholesky(
-    kernel: Kernel,
-    X: Array,
-    n_landmarks: int,
-    rng: np.random.Generator,
-    rule: str = "pivoted",
-    dtype: str = "float64",
-    n_jobs: int = 1,
+    kernel: Kernel, X: Array, n_landmarks: int, rng: np.random.Generator, n_jobs: int = 1
 ) -> PartialCholesky:
-    """Factor of rank ``n_landmarks`` (n, if that is less), in O(n k²) operations and no more memory than F takes in float64.
-
-    ``rule`` is ``"pivoted"``, or ``"uniform"``: landmarks drawn with equal probabilities.
-    """
-    check_choice("landmarks", rule, RULES)
-    work = _Growing(kernel, X, min(n_landmarks, len(X)), n_jobs)
-    if rule == "uniform":
-        rows = rng.choice(work.n, work.k, replace=False)
-        for block in blocks(0, work.k, _BLOCK):
-            work.append(rows[block])
-    else:
-        _grow_by_rejection(work, rng)
-    return work.finish(dtype)
+    """Factor of rank ``n_landmarks`` (n, if that is less), in O(n k²) operations and no more memory than F takes."""
+    work = _GrowingFactor(kernel, X, min(n_landmarks, len(X)), n_jobs)
+    _grow_by_rejection(work, rng)
+    return work.finish()
 
 
-def _grow_by_rejection(work: _Growing, rng: np.random.Generator) -> None:
-    """Accelerated RPCholesky: propose from the residual diagonal at hand, accept as the one-by-one method would have.
+def _grow_by_rejection(work: _GrowingFactor, rng: np.random.Generator) -> None:
+    """Accelerated RPCholesky: propose from the current residual diagonal, accept as the one-by-one method would have.
 
-    A row may be proposed twice: if it is kept, nothing is left of it the second time, and otherwise it has another chance.
+    A row may be proposed twice. Once it is kept its residual is zero, and it is rejected; otherwise it may still be kept.
     """
     proposals = _BLOCK
     while work.used < work.k and work.residual.any():
         rows = rng.choice(work.n, proposals, p=work.residual / work.residual.sum())
         A = work.residual_block(rows)
-        work.residual[rows[A.diagonal() <= work.floor[rows]]] = 0.0  # rounding alone had left them above
+        work.residual[rows[A.diagonal() <= work.floor[rows]]] = 0.0  # by rounding they were still above
         kept = accept(A, rng.uniform(size=len(rows)), work.floor[rows], min(_BLOCK, work.k - work.used))
         work.append(rows[kept])
         if len(kept) < _BLOCK // 2:
-            proposals = min(2 * proposals, _MOST_PROPOSALS)
+            proposals = min(2 * proposals, 8 * _BLOCK)
 
 
 def accept(A: Array, uniforms: Array, floor: Array, most: int) -> list[int]:
     """Indices of the proposals kept: i with probability A_ii now, after those kept before, over A_ii when it was proposed.
 
-    A, the residual matrix of the proposals, is overwritten. Where no more than ``floor`` is left, a proposal is of no use.
-    The first ``most`` that are kept are as good a sample as all.
+    A, the residual matrix of the proposals, is overwritten. Where no more than ``floor`` is left, it is rejected. No more
+    than ``most`` are kept: the first of them have the distribution that all would have.
     """
     proposed = A.diagonal().copy()
     kept: list[int] = []
@@ -136,8 +112,8 @@ def accept(A: Array, uniforms: Array, floor: Array, most: int) -> list[int]:
     return kept
 
 
-class _Growing:
-    """A factor to which columns are appended, and the diagonal of what it leaves of K."""
+class _GrowingFactor:
+    """A factor F to which columns are appended, and the diagonal of K - FFᵀ."""
 
     def __init__(self, kernel: Kernel, X: Array, k: int, n_jobs: int) -> None:
         self.kernel, self.X, self.n_jobs = kernel, X, n_jobs
@@ -164,32 +140,31 @@ class _Growing:
         columns = slice(self.used, self.used + len(rows))
         A = self.residual_block(rows)
         A[np.diag_indices_from(A)] += self.floor[rows]
-        R = upper_cholesky(np.asfortranarray(A))
-        if R is None:
+        L = cholesky(np.asfortranarray(A))  # Rᵀ
+        if L is None:
             raise ValueError(
                 f"`kernel` must be positive semi-definite, got one that is not among rows {rows[:5].tolist()} and others."
             )
         F_B, X_B = self.F[rows, : self.used], self.X[rows]
 
-        def fill(chunk: slice) -> None:
-            for block in blocks(chunk.start, chunk.stop, _ROWS):
-                G = self.kernel.block(self.X[block], X_B)
-                G -= self.F[block, : self.used] @ F_B.T
-                # The transpose of a C-ordered array is in the order that LAPACK reads: Rᵀ Fᵀ = Gᵀ.
-                new = dtrsm(1.0, R, G.T, trans_a=1, overwrite_b=1).T
-                self.F[block, columns] = new
-                self.residual[block] -= np.einsum("ij,ij->i", new, new)
+        def fill(block: slice) -> None:
+            G = self.kernel.block(self.X[block], X_B)
+            G -= self.F[block, : self.used] @ F_B.T
+            # The transpose of a C-ordered array is in the order that LAPACK reads: Rᵀ Fᵀ = Gᵀ.
+            new = dtrsm(1.0, L, G.T, lower=1, overwrite_b=1).T
+            self.F[block, columns] = new
+            self.residual[block] -= np.einsum("ij,ij->i", new, new)
 
-        for _ in in_order(fill, chunks(self.n), self.n_jobs):
+        for _ in in_order(fill, blocks(0, self.n, ROWS), self.n_jobs):
             pass
         self.landmarks[columns] = rows
         self.used = columns.stop
         self._settle(rows)
 
     def _settle(self, rows: Array) -> None:
-        """Landmarks, and what is left of others by rounding, are not drawn again; a residual below zero is no kernel's."""
+        """Set to zero the residual of landmarks and of rows where rounding alone is left; raise if one is far below zero."""
         worst = int(np.argmin(self.residual / self.diagonal))
-        # One floor for θ, which is no larger, one for what was set to zero before, and one for rounding.
+        # One floor for θ, which is no larger, one for residuals that were set to zero before, and one for rounding.
         if self.residual[worst] < -3 * self.floor[worst]:
             raise ValueError(
                 f"`kernel` must be positive semi-definite, got k(x, x) less than what the landmarks explain at row {worst}, "
@@ -198,14 +173,10 @@ class _Growing:
         self.residual[self.residual <= self.floor] = 0.0
         self.residual[rows] = 0.0
 
-    def finish(self, dtype: str) -> PartialCholesky:
-        residual = np.empty(self.n)
-        for block in blocks(0, self.n, _ROWS):
-            F = self.F[block, : self.used]
-            residual[block] = self.diagonal[block] - np.einsum("ij,ij->i", F, F)
-        np.maximum(residual, 0.0, out=residual)
+    def finish(self) -> PartialCholesky:
+        F = self.F[:, : self.used]
+        residual = np.maximum(self.diagonal - np.einsum("ij,ij->i", F, F), 0.0)
         residual += 2 * (self.used + 2) * UNIT * self.diagonal
-        F = to_single(self.F, self.used) if dtype == "float32" else self.F[:, : self.used]
         return PartialCholesky(F, self.landmarks[: self.used], residual, self.deficit)
 
 

@@ -9,10 +9,9 @@ diagonal d, and the two problems the same feasible set. They differ by the off-d
 .. math:: -\sum_i a_i^2 \;\le\; \operatorname{Tr}((J_{exact} - J) Z) \;\le\; \Big(\sum_i a_i\Big)^2 - \sum_i a_i^2 ,
           \qquad a_i = s_i \sqrt{e_i}, \quad s = t/\sqrt m .
 
-With the rounding of F accounted for (:mod:`~elliptope.operators.landmarks`), E + θ Diag(K) is psd, and e_i + θ K_ii takes
-the place of e_i. Entries of F that are rounded once more, to float32, change (F Fᵀ)_ij by at most 2u ‖f_i‖ ‖f_j‖, u being
-that of float32; this goes to both sides. The bound above is loose, by a factor of up to n, unless E has little trace. What
-is proved of the surrogate itself is tight, and is a separate claim.
+With the rounding of F accounted for (:mod:`~elliptope.operators.nystroem.landmarks`), E + θ Diag(K) is psd, and
+e_i + θ K_ii takes the place of e_i. The bound above is loose, by a factor of up to n, unless E has little trace. What is
+proved of the surrogate itself is tight, and is a separate claim.
 """
 
 from __future__ import annotations
@@ -23,29 +22,20 @@ from contextlib import contextmanager
 import numpy as np
 
 from ..._utils.arrays import Array
-from ..._utils.blocks import blocks
-from ..._utils.checks import check_choice, check_integer, check_vector
+from ..._utils.checks import check_integer
 from ..._utils.rounding import TINY, UNIT
-from ..._utils.threads import in_order
 from ...kernels.base import Kernel
 from ...kernels.given import Precomputed
-from ..base import KernelOperator
+from ..base import ROUNDINGS, KernelOperator
 from ..factorization import Factorization
-from ..metric import DiagonalMetric, Metric
+from ..metric import Metric
 from .landmarks import partial_cholesky
 from .schur import prove_definite
 from .tall import TallFactor
 
-# 2u for the roundings of an entry of F Fᵀ, and a little for their product.
-_STORAGE_ERROR = {"float64": 0.0, "float32": 1.01 * float(np.finfo(np.float32).eps)}
-# Entries of F from which on it is stored in single precision, unless somebody decides otherwise.
-_SINGLE_SIZE = 2**27
-# Side of the tiles in which the kernel is summed: two float64 tiles stay in a core's cache.
-_TILE = 512
-
 
 class NystroemOperator(KernelOperator):
-    r"""J from landmarks: O(nk) memory, O(nkr) work for a product, O(nk²) for the factor and for a proof.
+    r"""J from landmarks: O(nk) memory, O(nkr) operations for a product, O(nk²) for the factor and for a proof.
 
     Parameters
     ----------
@@ -55,17 +45,12 @@ class NystroemOperator(KernelOperator):
     n_landmarks : int
         k, columns of F. Fewer are made when nothing but rounding is left of K, and never more than n.
     sample_weight : (n,) array, optional
-    degrees : (n,) array, optional
-        m = K w of the exact kernel, if somebody has computed it: here it takes n²/2 values of the kernel in float64.
+    degrees : (n,) array
+        m = K w of the exact kernel.
     degree_error : float
         Bound on the relative error of those.
     rng : Generator, int or None
         Draws the landmarks.
-    landmarks : {"pivoted", "uniform"}
-        Randomly pivoted Cholesky; or equal probabilities, for comparison.
-    dtype : {None, "float64", "float32"}
-        In which F is stored, once it is made. In float32 it takes half the memory; all else is computed in float64 for the F
-        that is stored, and ``error_bounds`` knows of the difference. None: float32 if F has 2²⁷ entries or more (1 GB).
     n_jobs : int
         Threads. Results do not depend on their number.
     """
@@ -77,32 +62,24 @@ class NystroemOperator(KernelOperator):
         n_landmarks: int,
         sample_weight: Array | None = None,
         *,
-        degrees: Array | None = None,
+        degrees: Array,
         degree_error: float = 0.0,
         rng: np.random.Generator | int | None = None,
-        landmarks: str = "pivoted",
-        dtype: str | None = None,
         n_jobs: int = 1,
     ) -> None:
         if isinstance(kernel, Precomputed):
             raise ValueError("`kernel` must be a function of two points, got 'precomputed'.")
-        check_choice("dtype", dtype, (None, *_STORAGE_ERROR))
         n_landmarks, n_jobs = check_integer("n_landmarks", n_landmarks, 1), check_integer("n_jobs", n_jobs, 1)
-        self.dtype = dtype or ("float32" if len(X) * min(n_landmarks, len(X)) >= _SINGLE_SIZE else "float64")
-        found = partial_cholesky(kernel, X, n_landmarks, np.random.default_rng(rng), landmarks, self.dtype, n_jobs)
+        found = partial_cholesky(kernel, X, n_landmarks, np.random.default_rng(rng), n_jobs)
         self.landmarks, self.residual, self.deficit = found.landmarks, found.residual, found.deficit
-        self._factor, self._storage_error = TallFactor(found.F, n_jobs), _STORAGE_ERROR[self.dtype]
-        self._kernel, self._X = kernel, X
+        self._factor = TallFactor(found.F, n_jobs)
         self._diagonal_of_K = kernel.diagonal(X)
-        self._known_degrees = None if degrees is None else check_vector("degrees", degrees, len(X))
-        self._degree_error = degree_error
+        self._exact_degrees, self._degree_error = degrees, degree_error
         super().__init__(len(X), sample_weight)
 
     def degrees(self) -> Array:
         """m = K w of the exact kernel, shape (n,)."""
-        if self._known_degrees is not None:
-            return self._known_degrees
-        return exact_degrees(self._kernel, self._X, self.w, self._factor.n_jobs)
+        return self._exact_degrees
 
     def hollow_kernel_matmat(self, V: Array) -> Array:
         G = self._factor.product(self._factor.transposed_product(V))
@@ -117,9 +94,8 @@ class NystroemOperator(KernelOperator):
     def error_bounds(self) -> tuple[float, float]:
         a = self._s * np.sqrt(self.residual + self.deficit * self._diagonal_of_K)
         total, squares = float(a.sum()) ** 2, float(a @ a)
-        storage = self._storage_error * float(self._s @ np.sqrt(self._factor.squares)) ** 2
         rounding = float(4 * self.n * UNIT)  # of the sums
-        other = storage + self.cost_of_degrees(self._degree_error)
+        other = self.cost_of_degrees(self._degree_error)
         return (1 + rounding) * (squares + other), (1 + rounding) * (total + other) - (1 - rounding) * squares
 
     @property
@@ -138,8 +114,7 @@ class NystroemOperator(KernelOperator):
         multiple δ of :math:`\operatorname{Diag}(z) + Q Q^\top` is therefore no small multiple of M, but costs no more than
         :math:`\delta (\sum z + (\sum \lVert Q_i\rVert)^2)`.
         """
-        assert isinstance(metric, DiagonalMetric)
-        F, s, Q, v = self._factor, self._s, self._Q, metric.v
+        F, s, Q, v = self._factor, self._s, self._Q, metric.diagonal()
         own, deflated = s**2 * F.squares, np.einsum("ij,ij->i", Q, Q)
         z = slack + shift * v + own - deflated
         size = np.abs(slack) + shift * v + own + deflated
@@ -149,8 +124,8 @@ class NystroemOperator(KernelOperator):
             yield None
             return
         root = np.sqrt(v)[:, None]
-        # What forming z may have added to it, row by row, and to the columns that lift it.
-        rounding = (F.k + Q.shape[1] + 8) * UNIT * float(size.sum())
+        # The rounding of z, row by row, and of the columns that lift it.
+        rounding = (F.k + Q.shape[1] + ROUNDINGS) * UNIT * float(size.sum())
         extra = proof.delta * float(z.sum() + np.sqrt(deflated).sum() ** 2) + rounding
         yield Factorization(shift, shift, lambda V: root * proof.solve(root * V), (1 + 4 * self.n * UNIT) * extra)
 
@@ -162,25 +137,3 @@ def _lift(z: Array, size: Array, count: int) -> Array:
     U[rows, np.arange(count)] = np.sqrt(size[rows] - z[rows])
     z[rows] = size[rows]
     return U
-
-
-def exact_degrees(kernel: Kernel, X: Array, w: Array, n_jobs: int = 1) -> Array:
-    """m = K w in float64, shape (n,); tiles of one half of K are computed by ``n_jobs`` threads and not kept."""
-    n = len(X)
-
-    def strip(rows: slice) -> Array:
-        """What the tiles in these rows, up to the diagonal, add to m: shape (rows.stop,)."""
-        found = np.zeros(rows.stop)
-        for columns in blocks(0, rows.start, _TILE):
-            T = kernel.block(X[rows], X[columns])
-            found[rows] += T @ w[columns]
-            found[columns] += w[rows] @ T
-        T = kernel.block(X[rows], X[rows])
-        np.fill_diagonal(T, 0.0)
-        found[rows] += T @ w[rows]
-        return found
-
-    m = kernel.diagonal(X) * w
-    for found in in_order(strip, blocks(0, n, _TILE), n_jobs):
-        m[: len(found)] += found
-    return m

@@ -19,7 +19,7 @@ computed does not matter. Rounding, the norms being those of computed matrices a
 - Putting T together costs :math:`\gamma_{2q+8} (1 + g^2 + 2 \sqrt q\, g y + q y^2)`.
 - Its Cholesky factorisation adds what is said in :mod:`~elliptope.operators.factorization`.
 
-None of this depends on the scale of z, s and Q. Summed in blocks, N is little more than 1000 for n = 1e6.
+None of this depends on the scale of z, s and Q. Summed in blocks, N is about 2000 for n = 1e6.
 """
 
 from __future__ import annotations
@@ -32,18 +32,16 @@ import numpy as np
 
 from ..._utils.arrays import Array
 from ..._utils.rounding import gamma
-from ..factorization import cholesky_rounding, cholesky_solver, upper_cholesky
+from ..base import ROUNDINGS
+from ..factorization import cholesky, cholesky_rounding, cholesky_solver
 from .tall import TallFactor
-
-# Roundings of a term of P besides additions: two factors s/√z f, each with at most four, their product, and one to spare.
-_TERM_ROUNDINGS = 10
 
 
 @dataclass(frozen=True)
 class SchurProof:
     r"""A proof that :math:`(1 + \delta) B \succeq G G^\top`.
 
-    ``solve`` applies the inverse of :math:`B - G G^\top`, but for what was added to T for the sake of its factorisation.
+    ``solve`` applies the inverse of :math:`B - G G^\top`, up to the small multiple of I that was added to T.
     """
 
     delta: float
@@ -55,21 +53,22 @@ def prove_definite(F: TallFactor, s: Array, U: Array, z: Array, Q: Array) -> Sch
     root = 1 / np.sqrt(z)
     P = F.gram(s * root, root[:, None] * np.hstack([U, Q]))
     k, q = F.k + U.shape[1], Q.shape[1]
-    X = P[:k, k:]  # (k, q)
-    C = np.triu(P[k:, k:]) + np.triu(P[k:, k:], 1).T + np.eye(q)
-    Y = np.linalg.solve(C, X.T)  # (q, k)
-    T = X @ Y
-    T = T + T.T - Y.T @ (C @ Y) - P[:k, :k]  # its upper triangle, for that of P is all there is
+    X = P[k:, :k]  # (q, k)
+    C = np.tril(P[k:, k:]) + np.tril(P[k:, k:], -1).T + np.eye(q)
+    Y = np.linalg.solve(C, X)  # (q, k)
+    T = X.T @ Y
+    T = T + T.T - Y.T @ (C @ Y) - P[:k, :k]  # (k, k); the lower triangle, as P is known there only
     g, y = math.sqrt(P[:k, :k].trace()), float(np.linalg.norm(np.sqrt(C.diagonal())[:, None] * Y))
-    rounding = gamma(F.gram_additions + _TERM_ROUNDINGS) * (g + math.sqrt(q) * y) ** 2
+    # A term of P has two factors s/√z f with at most four roundings each, which are multiplied, besides the additions.
+    rounding = gamma(F.gram_additions + 2 * ROUNDINGS) * (g + math.sqrt(q) * y) ** 2
     rounding += gamma(2 * q + 8) * (1 + g**2 + 2 * math.sqrt(q) * g * y + q * y**2)
     rounding = 1.01 * rounding + cholesky_rounding(k, 1.01 * k + float(np.abs(T.diagonal()).sum()))
-    added = 2 * rounding  # so that rounding does not decide where T is singular, as it is at an optimum
+    added = 2 * rounding  # at an optimum T is singular; then rounding would decide whether it is definite
     T[np.diag_indices(k)] += 1 + added
-    R = upper_cholesky(np.asfortranarray(T))
-    if R is None:
+    L = cholesky(np.asfortranarray(T))
+    if L is None:
         return None
-    return SchurProof(added + rounding, _inverse(F, s[:, None], U, z[:, None], Q, C, cholesky_solver(R)))
+    return SchurProof(added + rounding, _inverse(F, s[:, None], U, z[:, None], Q, C, cholesky_solver(L)))
 
 
 def _inverse(

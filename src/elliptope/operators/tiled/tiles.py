@@ -1,13 +1,15 @@
-r"""Products with a symmetric kernel matrix that is never stored: tiles are made, used on both sides, and forgotten.
+r"""Products with a symmetric kernel matrix that is never stored: its tiles are recomputed at every product.
 
-A tile T of the lower triangle serves twice, :math:`G_i \mathrel{+}= T V_j` and :math:`G_j \mathrel{+}= T^\top V_i`; on the
-diagonal its strictly lower triangle does, so that the matrix is hollow and symmetric to the last bit. Tiles are grouped in
+A tile T of the lower triangle is used twice, :math:`G_i \mathrel{+}= T V_j` and :math:`G_j \mathrel{+}= T^\top V_i`; on the
+diagonal its strictly lower triangle is, so that the matrix is hollow and symmetric to the last bit. Tiles are grouped in
 blocks, and a pair of blocks is one task. Tasks that write to the same rows run in one fixed order, so that sums do not
-depend on the number of threads; those of one round of a tournament share no rows, and run at the same time.
+depend on the number of threads. Pairs are ordered as in a round-robin tournament: those of one round share no rows, and can
+run at the same time.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,20 +19,14 @@ from typing import Any
 import numpy as np
 
 from ..._utils.arrays import Array
+from ..._utils.blocks import TILE
 from ..._utils.threads import one_blas_thread
 from ...kernels.base import Kernel
 
-# Sides of a tile, best first: few calls from Python, and tiles that stay in a core's cache while they are used.
-SIDES = (256, 192, 128)
-# OpenBLAS multiplies small matrices without packing them first, which is faster where one dimension is short: up to that
-# many multiplications.
-_SMALL_PRODUCT = 100**3
-# Bytes of tiles that are made in one call.
+# Bytes of tiles that are made in one call, to stay in a core's cache while they are used.
 _BATCH = 2**19
-# Tiles along a block: enough blocks for many threads, and no more tasks than are quickly handed out.
-_BLOCK, _FEWEST_BLOCKS, _MOST_BLOCKS = 8, 16, 128
 
-# fill(i, j, T) writes tiles (i, j), (i, j + 1), … into T (c, side, side); i and j count from the start of their blocks.
+# fill(i, j, T) writes tiles (i, j), (i, j + 1), … into T (c, TILE, TILE); i and j count from the start of their blocks.
 Fill = Callable[[int, int, Array], Any]
 
 
@@ -63,16 +59,13 @@ class TileErrors:
 class Tiles(ABC):
     """The n × n matrix of a kernel at n points, tile by tile, on ``n_jobs`` threads."""
 
-    dtype: type[np.floating] = np.float64
-
-    def __init__(self, n: int, n_jobs: int, inner: int = 1) -> None:
+    def __init__(self, n: int, n_jobs: int, dtype: type[np.floating] = np.float64) -> None:
         self.n = n
         self.n_jobs = n_jobs
-        self.errors = TileErrors(np.zeros(n), 0.0)  # exact up to the rounding of the kernel's own formula
-        self._inner = inner  # multiplications per entry, where a tile is a matrix product
+        self.dtype = dtype
 
     @abstractmethod
-    def filler(self, rows: slice, columns: slice, side: int) -> Fill:
+    def filler(self, rows: slice, columns: slice) -> Fill:
         """What makes the tiles of a block; ``rows`` and ``columns`` count points, and may go beyond n (see pad_rows)."""
 
     def in_single(self) -> Tiles | None:
@@ -83,18 +76,21 @@ class Tiles(ABC):
         """(K - Diag(diag K)) V in float64, shape (n, r), Fortran-ordered; of the entries of K, or of their squares."""
         V, scale = self._scaled(np.asarray(V, dtype=np.float64))
         r = V.shape[1]
-        side = tile_side(max(self._inner, r))
-        count = -(-self.n // side)
-        width = _block_width(count)
-        padded = np.zeros((count * side, r), dtype=self.dtype)
+        count = -(-self.n // TILE)
+        width = math.ceil(math.sqrt(count) / 2)  # of a block, in tiles: twice as many blocks as tiles in a block
+        padded = np.zeros((count * TILE, r), dtype=self.dtype)
         padded[: self.n] = V
-        V, G = padded.reshape(count, side, r), np.zeros((count, side, r))
+        V, G = split(padded), np.zeros((count, TILE, r))
+
+        def block(k: int) -> range:
+            """The tiles along block k."""
+            return range(k * width, min((k + 1) * width, count))
 
         def multiply(a: int, b: int) -> None:
-            self._add_block(V, G, _block(a, width, count), _block(b, width, count), squared)
+            self._add_block(V, G, block(a), block(b), squared)
 
         run_in_order(tournament(-(-count // width)), multiply, self.n_jobs)
-        return np.asfortranarray(G.reshape(count * side, r)[: self.n] * scale)
+        return np.asfortranarray(G.reshape(count * TILE, r)[: self.n] * scale)
 
     def _scaled(self, V: Array) -> tuple[Array, Array]:
         """V with columns scaled by powers of two to the range of single precision, and the scales; (n, r) and (r,)."""
@@ -105,12 +101,11 @@ class Tiles(ABC):
 
     def _add_block(self, V: Array, G: Array, rows: range, columns: range, squared: bool) -> None:
         """Add to G what the tiles of one block contribute, those on and below the diagonal."""
-        _, side, r = V.shape
-        points = [slice(block.start * side, block.stop * side) for block in (rows, columns)]
-        fill = self.filler(points[0], points[1], side)
-        batch = min(max(1, _BATCH // (side**2 * V.itemsize)), len(columns))
-        T = np.empty((batch, side, side), dtype=self.dtype)
-        P, Q = np.empty((2, len(columns), side, r), dtype=self.dtype)
+        r = V.shape[2]
+        fill = self.filler(*(slice(block.start * TILE, block.stop * TILE) for block in (rows, columns)))
+        batch = min(_BATCH // (TILE**2 * V.itemsize), len(columns))
+        T = np.empty((batch, TILE, TILE), dtype=self.dtype)
+        P, Q = np.empty((2, len(columns), TILE, r), dtype=self.dtype)
         start = columns.start
         for i in rows:
             end = min(columns.stop, i + 1)
@@ -136,38 +131,38 @@ class BlockTiles(Tiles):
         self._kernel = kernel
         self._X = pad_rows(X)
 
-    def filler(self, rows: slice, columns: slice, side: int) -> Fill:
-        X, Y = self._X[rows], self._X[columns]
+    def filler(self, rows: slice, columns: slice) -> Fill:
+        X, Y = split(self._X[rows]), split(self._X[columns])  # (tiles, TILE, p)
 
         def fill(i: int, j: int, T: Array) -> None:
-            for k, t in enumerate(T, start=j):
-                t[...] = self._kernel.block(X[i * side : (i + 1) * side], Y[k * side : (k + 1) * side])
+            for t, y in zip(T, Y[j:], strict=False):
+                t[...] = self._kernel.block(X[i], y)
 
         return fill
 
 
-def tile_side(inner: int) -> int:
-    """The largest side at which both products of a tile count as small; where there is none, the largest of all."""
-    return next((side for side in SIDES if side**2 * inner <= _SMALL_PRODUCT), SIDES[0])
+def split(V: Array) -> Array:
+    """Rows in groups of one tile each: (tiles, TILE, r), a view."""
+    return V.reshape(len(V) // TILE, TILE, V.shape[1])
 
 
-def roundings(n: int) -> tuple[int, int]:
-    """Of V and in the sum over a tile, in the precision of the tiles; and in the sums over tiles, in float64: at most."""
-    return max(SIDES) + 2, 3 * (n // min(SIDES) + 1)
+def roundings(n: int) -> int:
+    """Of V, in the sum over a tile and in the sums over tiles, at most."""
+    return TILE + 2 + 3 * (n // TILE + 1)
 
 
 def pad_rows(X: Array) -> Array:
-    """X with its last row repeated, so that the last tile is full whatever its side."""
-    return np.concatenate([X, np.repeat(X[-1:], max(SIDES) - 1, axis=0)])
+    """X with its last row repeated, so that the last tile is full."""
+    return np.concatenate([X, np.repeat(X[-1:], -len(X) % TILE, axis=0)])
 
 
-def tournament(players: int) -> Iterable[tuple[int, int]]:
-    """Every pair (a, b) with a ≥ b once: first the pairs (a, a), then rounds in which nobody meets two others."""
-    yield from ((a, a) for a in range(players))
-    ring = list(range(players + players % 2))  # the last one is nobody, where the number is odd
+def tournament(count: int) -> Iterable[tuple[int, int]]:
+    """Every pair (a, b) with a ≥ b once: first the pairs (a, a), then rounds of pairs that have no number in common."""
+    yield from ((a, a) for a in range(count))
+    ring = list(range(count + count % 2))  # an odd count is made even by a number whose pairs are left out
     for _ in range(len(ring) - 1):
         for a, b in zip(ring[: len(ring) // 2], reversed(ring), strict=False):
-            if max(a, b) < players:
+            if max(a, b) < count:
                 yield max(a, b), min(a, b)
         ring = [ring[0], ring[-1], *ring[1:-1]]
 
@@ -199,13 +194,3 @@ def _after(earlier: list[Future], work: Callable[[int, int], None], a: int, b: i
     for future in earlier:
         future.result()
     work(a, b)
-
-
-def _block_width(count: int) -> int:
-    """Tiles along a block, of ``count`` along the matrix."""
-    return max(min(_BLOCK, -(-count // _FEWEST_BLOCKS)), -(-count // _MOST_BLOCKS))
-
-
-def _block(k: int, width: int, count: int) -> range:
-    """The tiles along block k."""
-    return range(k * width, min((k + 1) * width, count))

@@ -1,0 +1,182 @@
+"""Costs that users bring: what is accepted, and what is refused in which words."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
+
+from elliptope.operators import as_operator
+from elliptope.operators.sparse import SparseMatrix
+from operator_cases import N, WithDiagonal, kernel_case, symmetric
+
+BUILDERS = [np.array, sparse.csr_array, aslinearoperator]
+
+
+def unsorted(C):
+    """Sparse, with the columns of every row in the wrong order."""
+    columns = np.arange(len(C))[::-1]
+    indptr = len(C) * np.arange(len(C) + 1)
+    return sparse.csr_array((C[:, columns].ravel(), np.tile(columns, len(C)), indptr), shape=C.shape)
+
+
+def test_operators_pass_through():
+    operator = kernel_case("dense", weights=False).operator
+    assert as_operator(operator) is operator
+    with pytest.raises(ValueError, match="`diagonal` must be None when `cost` is an Operator"):
+        as_operator(operator, np.ones(N))
+
+
+def test_not_square():
+    for build, shape in product(BUILDERS, [(3, 4), (0, 0)]):
+        with pytest.raises(ValueError, match=rf"`cost` must be a square symmetric matrix, got shape \({shape[0]}, "):
+            as_operator(build(np.zeros(shape)))
+    for cost in (1.0, np.ones(3), np.ones((2, 2, 2))):
+        with pytest.raises(ValueError, match="`cost` must be a square symmetric matrix"):
+            as_operator(cost)
+
+
+def test_not_symmetric():
+    for build in (np.array, sparse.csr_array):
+        with pytest.raises(ValueError, match=r"`cost` must be symmetric, got max\|C - C.T\| = 0.5"):
+            as_operator(build([[1.0, 2.0], [1.5, 1.0]]))
+
+
+@pytest.mark.parametrize("build", [*BUILDERS, WithDiagonal])
+def test_a_large_diagonal_does_not_hide_asymmetry(build):
+    C = symmetric()
+    C[0, 0] = 1e12
+    C[0, 1] += 4.0
+    with pytest.raises(ValueError, match="`cost` must be symmetric, got"):
+        as_operator(build(C))
+
+
+@pytest.mark.parametrize("build", [*BUILDERS, WithDiagonal])
+def test_rounding_on_a_diagonal_is_no_asymmetry(build):
+    """Nearly all that is off the diagonal of Q Qᵀ is rounding, and that is not symmetric."""
+    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((300, 300)))[0]
+    for size in (1.0, 1e15):
+        C = size * (Q @ Q.T.copy())
+        assert abs(C - C.T).max() > 1e-3 * abs(C - np.diag(C.diagonal())).max()
+        np.testing.assert_array_equal(as_operator(build(C)).offset(), C.diagonal())
+
+
+def test_not_finite():
+    for build, bad in product([np.array, sparse.csr_array, unsorted], [np.nan, np.inf, -np.inf]):
+        C = symmetric(4)
+        C[1, 2] = C[2, 1] = C[3, 3] = bad
+        with pytest.raises(ValueError, match=rf"`cost` must be finite, got {bad} at row 1, column 2\."):
+            as_operator(build(C))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_products_that_are_not_finite(bad):
+    v = np.zeros(N)
+    v[3] = bad
+    with pytest.raises(ValueError, match=rf"`cost` must be finite, got {bad} at row 3 of a product\."):
+        as_operator(LinearOperator((N, N), matvec=lambda x: v, dtype=np.float64))
+    with pytest.raises(ValueError, match=rf"`cost` must be finite, got {bad} at row 3 of its diagonal\."):
+        as_operator(WithDiagonal(np.diag(v)))
+
+
+def test_products_that_are_no_longer_finite():
+    operator = WithDiagonal(symmetric())
+    J = as_operator(operator)
+    operator.C = np.full((N, N), np.nan)
+    with pytest.raises(ValueError, match=r"`cost` must be finite, got nan at row 0 of a product\."):
+        J @ np.ones((N, 2))
+
+
+@pytest.mark.parametrize("C", [1j * np.eye(3), np.array([[0, 1j], [-1j, 0]])])
+def test_products_that_turn_out_complex(C):
+    claimed = LinearOperator(C.shape, matvec=lambda x: C @ x, dtype=np.float64)
+    with pytest.raises(ValueError, match=r"`cost` must be real, got dtype complex128\."):
+        as_operator(claimed)
+
+
+def test_linear_operators_may_leave_their_dtype_open():
+    operator = WithDiagonal(symmetric())
+    operator.dtype = None
+    np.testing.assert_array_equal(as_operator(operator).offset(), symmetric().diagonal())
+
+
+@pytest.mark.parametrize("asymmetry", [0.0, 1e-12])
+def test_averaging_does_not_overflow(asymmetry):
+    C = np.array([[0.0, 1.2e308], [1.2e308 * (1 + asymmetry), 0.0]])
+    assert SparseMatrix(sparse.csr_array(C), np.ones(2)).largest_entry() == pytest.approx(1.2e308)
+    assert as_operator(C).largest_entry() == pytest.approx(1.2e308)
+
+
+def test_asymmetry_that_overflows():
+    with pytest.raises(ValueError, match="`cost` must be symmetric, got"):
+        as_operator(np.array([[0.0, 1.2e308], [-1.2e308, 0.0]]))
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ("abc", "real, got dtype <U3"),
+        ([["a", "b"], ["b", "a"]], "real, got dtype <U1"),
+        (np.array([[1.0, "b"], ["b", 1.0]], dtype=object), "an array of real numbers, got type ndarray: .*'b'"),
+        ([[1.0, 2.0], [2.0]], "an array of real numbers, got type list: .*inhomogeneous"),
+        ([[10**400, 1], [1, 0]], "an array of real numbers, got type list: .*too large"),
+        ([[10**5000, 1.5], [1.5, 0]], "an array of real numbers, got type list: .*too large"),
+        ({}, "an array of real numbers, got type dict: "),
+        (np.zeros((2, 2), "M8[D]"), r"real, got dtype datetime64\[D\]"),
+        (np.zeros((2, 2), "m8[s]"), r"real, got dtype timedelta64\[s\]"),
+        (np.zeros((2, 2), [("a", float)]), "real, got dtype "),
+        (np.ma.masked_array(np.eye(2), mask=np.eye(2)), "an array without a mask, got type MaskedArray"),
+    ],
+    ids=["str", "strings", "objects", "ragged", "huge", "huge, mixed", "dict", "dates", "times", "records", "masked"],
+)
+def test_not_numbers(bad, message):
+    with pytest.raises(ValueError, match=f"`cost` must be {message}"):
+        as_operator(bad)
+
+
+def test_real_numbers_of_every_kind():
+    C = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 1]])
+    for dtype in (bool, np.uint8, np.float16, np.float32, np.longdouble, object):
+        np.testing.assert_array_equal(as_operator(C.astype(dtype)) @ np.eye(3), C)
+
+
+@pytest.mark.parametrize("build", [np.array, sparse.csr_array])
+def test_complex(build):
+    """The imaginary part is not dropped in silence."""
+    with pytest.raises((ValueError, TypeError), match=r"real|complex"):
+        as_operator(build([[1.0, 1j], [-1j, 1.0]]))
+
+
+def test_integers():
+    V = np.array([[1.0], [0.5]])
+    for build in BUILDERS:
+        np.testing.assert_array_equal(as_operator(build(np.array([[0, 2], [2, 1]]))) @ V, [[1.0], [2.5]])
+
+
+@pytest.mark.parametrize("build", [np.array, sparse.csr_array])
+def test_asymmetry_by_rounding_is_averaged(build):
+    """What is proved about the lent triangle must hold for the matrix that is multiplied with."""
+    C = symmetric()
+    C[np.triu_indices(N, 1)] *= 1 + 1e-11
+    operator = as_operator(build(C))
+    with operator.triangle(np.ones(N)) as T:
+        np.testing.assert_allclose(np.tril(T), -np.tril(0.5 * (C + C.T)), rtol=1e-15)
+    np.testing.assert_allclose(operator @ np.eye(N), 0.5 * (C + C.T), rtol=1e-15)
+
+
+def test_does_not_change_the_callers_array():
+    C = symmetric()
+    before = C.copy()
+    with as_operator(C, np.linspace(0.1, 5, N)).triangle(np.full(N, 2.0)) as T:
+        T[:] = 0.0
+    np.testing.assert_array_equal(C, before)
+
+
+def test_bad_diagonal():
+    for build, bad in product(BUILDERS, [0.0, -2.0, np.nan, np.inf]):
+        with pytest.raises(ValueError, match="`diagonal` must be positive and finite, got"):
+            as_operator(build(np.eye(2)), np.array([1.0, bad]))
+    for d in (np.ones(3), np.ones((2, 1)), 1.0):
+        with pytest.raises(ValueError, match=r"`diagonal` must have one entry per row, shape \(2,\), got"):
+            as_operator(np.eye(2), d)
