@@ -28,7 +28,7 @@ test: export OMP_NUM_THREADS := 1
 test: export MKL_NUM_THREADS := 1
 test: export VECLIB_MAXIMUM_THREADS := 1
 test: lint
-	$(PY) -m pytest -n $(WORKERS)
+	$(PY) -m pytest -n $(WORKERS) --cov --cov-report=term
 
 lint: $(VENV)/.installed-test
 	$(PY) -m ruff check .

@@ -81,6 +81,7 @@ CALLS = {
     "measure": ((MATRIX, MATRIX, VECTOR, MATRIX, VECTOR), {2, 3, 4}),
     "move": ((MATRIX, MATRIX, MATRIX, 0.5), {2}),
     "direction": ((*MEMORY, MATRIX, VECTOR, MATRIX, MATRIX, SIZE, 1), {7}),
+    "remember": ((*MEMORY, MATRIX, MATRIX, MATRIX, MATRIX, 1, SIZE, 0.5, 0.0), {0, 1, 2, 3}),
 }
 
 

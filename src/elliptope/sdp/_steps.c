@@ -249,10 +249,50 @@ static PyObject *direction(PyObject *self, PyObject *const *args, Size count)
     return found;
 }
 
+/* remember(S, Y, inverse, curvatures, D, old, new, H, slot, used, t, least) -> whether a pair was kept
+
+The step t D and the change from the residual `old`, brought to H, to the residual `new` there become pair `slot` of
+`used`, if the cosine between them is more than `least`.
+*/
+static PyObject *remember(PyObject *self, PyObject *const *args, Size count)
+{
+    Array a[8], *D = a + 4, *old = a + 5, *new = a + 6, *H = a + 7;
+    PyObject *found = NULL;
+    if (arrays_of(args, count, 12, "CCCVffff", a))
+        return NULL;
+    Size slot = PyLong_AsSsize_t(args[8]), used = PyLong_AsSsize_t(args[9]);
+    double t = PyFloat_AsDouble(args[10]), least = PyFloat_AsDouble(args[11]);
+    Size n = H->rows, r = H->columns, m = n * r, size = a[0].rows;
+    double *room = NULL;
+    if (!refuse(!is_memory(a, m) || !same_shape(H, D) || !same_shape(H, old) || !same_shape(H, new) || slot < 0 ||
+                slot >= used || used > size) &&
+        (room = scratch(m + n + used)) != NULL) {
+        double *S = a[0].data, *Y = a[1].data, *inverse = a[2].data, *y = room, *dots = y + m, *Sy = dots + n;
+        project_rows(old->data, H->data, n, r, y, dots);
+        add(1, new->data, y, m);
+        double curvature = t * dot(D->data, y, m);
+        int kept = curvature > least * t * sqrt(dot(D->data, D->data, m) * dot(y, y, m));
+        if (kept) {
+            EACH(i, m) S[slot * m + i] = t * D->data[i];
+            memcpy(Y + slot * m, y, m * sizeof(double));
+            a[3].data[slot] = curvature;
+            EACH(j, used) inverse[slot * size + j] = inverse[j * size + slot] = 0;
+            EACH(j, used) Sy[j] = dot(S + j * m, y, m) / -curvature;
+            Sy[slot] = 0;
+            EACH(j, used) inverse[j * size + slot] = dot(inverse + j * size, Sy, used);
+            inverse[slot * size + slot] = 1 / curvature;
+        }
+        found = PyBool_FromLong(kept);
+    }
+    PyMem_Free(room);
+    release(a, 8);
+    return found;
+}
+
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 
 static PyMethodDef methods[] = {
-    METHOD(measure), METHOD(move), METHOD(direction), {NULL, NULL, 0, NULL}};
+    METHOD(measure), METHOD(move), METHOD(direction), METHOD(remember), {NULL, NULL, 0, NULL}};
 
 static PyModuleDef_Slot slots[] = {
 #ifdef Py_GIL_DISABLED

@@ -15,3 +15,18 @@ def direction(
     last: int,
     /,
 ) -> float: ...
+def remember(
+    S: Array,
+    Y: Array,
+    inverse: Array,
+    curvatures: Array,
+    D: Array,
+    old: Array,
+    new: Array,
+    H: Array,
+    slot: int,
+    used: int,
+    t: float,
+    least: float,
+    /,
+) -> bool: ...

@@ -22,13 +22,13 @@ class Tuning:
     single_precision: float = 1e-3  # defect above which products in single precision are exact enough
     patience_per_row: float = 4.0  # products, per row, after which the interior-point method would have been cheaper
     patience: int = 60  # products that cost as much as a step by factorisation, or a few of them where n is small
-    newton_steps: int = 30  # Newton steps after which H is taken not to be near an optimum
+    newton_steps: int = 20  # Newton steps after which H is taken not to be near an optimum
     small: int = 250  # rows up to which one Newton step by factorisation costs as much as a dozen other steps
     dense_newton_rows: int = 4000  # rows up to which a few n × n factorisations are affordable
     interior_point_rows: int = 1500  # rows up to which a few dozen of them are
 
     # The methods themselves.
-    memory: int = 10  # pairs of steps and gradients that L-BFGS starts with
+    memory: int = 8  # pairs of steps and gradients that L-BFGS starts with
     memory_growth: int = 4  # the memory is doubled when it has been filled this often
     memory_columns: int = 256  # largest number of pairs, times columns of H
     memory_numbers: int = 2**25  # largest number of stored entries (256 MB)
@@ -37,7 +37,7 @@ class Tuning:
     interior_point_step: float = 0.97  # part of the way to the boundary that its steps go
 
     # When a proof is tried.
-    first_attempt: float = 4.0  # defect, relative to tol, of the first attempt
+    first_attempt: float = 5.0  # defect, relative to tol, of the first attempt
     polish: float = 1e-2  # stationarity, relative to tol, that makes the factor itself accurate
     attempt_shift: float = 0.9  # part of tol that an early proof, or a test, may give away
     proof_shift: float = 0.1  # part of tol that the proof of a converged factor may give away

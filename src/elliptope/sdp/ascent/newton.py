@@ -29,7 +29,7 @@ def newton(
     Returns the last iterate, and whether the method has converged as far as rounding allows.
     """
     tuning = meter.problem.tuning
-    forcing = tuning.forcing
+    forcing = tuning.forcing**2  # nothing is known yet of what a step gains
     for _ in range(tuning.newton_steps):
         D, solved = _direction(meter, iterate, goal, forcing, max_cg)
         slope = -2 * inner(iterate.residual, D)

@@ -127,6 +127,10 @@ class Pairs:
 class CompiledPairs(Pairs):
     """The same by compiled steps, with the metric of pulls."""
 
+    def _write(self, slot: int, used: int, step: float, D: Array, old: Iterate, new: Iterate) -> bool:
+        memory = self.steps, self.changes, self.inverse, self.curvatures
+        return steps.compiled.remember(*memory, D, old.residual, new.residual, new.H, slot, used, step, _CURVATURE)
+
     def direction(self, iterate: Iterate) -> tuple[Array, float]:
         if not self.count:
             return super().direction(iterate)
