@@ -25,14 +25,15 @@ def verdict(certificate: Certificate, ended: Ended, tol: float, polish: bool, se
     ``settled`` is the stationarity, relative to ``tol``, of rows that were polished.
     """
     gap = f"relative gap {round_up(certificate.relative_gap, 3)} ({certificate.grade}), tol={tol:.2e}"
-    reached = certificate.relative_gap <= tol
-    if ended.stop is None and reached and certificate.grade == "proved":
+    reached = certificate.relative_gap <= tol and certificate.grade != "estimate"
+    if ended.stop == "interrupted":
+        return "interrupted", f"stopped by the user ({gap})"
+    if reached:
         reason = _undetermined(certificate, tol, polish, settled)
         if reason:
             return "degenerate", f"{reason} ({gap})"
-    if ended.stop == "interrupted":
-        return "interrupted", f"stopped by the user ({gap})"
-    if reached and certificate.grade != "estimate":
+        if polish and certificate.null_space is None:
+            return "unconfirmed", f"whether other embeddings are as good could not be established ({gap})"
         return "optimal", gap
     if ended.stop == "max_iter":
         return "max_iter", f"{ended.spent} were not enough ({gap}); increase {ended.limit}, rank or tol"
@@ -48,7 +49,7 @@ def _undetermined(certificate: Certificate, tol: float, polish: bool, settled: f
     """Why the optimal B is not determined to working precision, if it is not."""
     null = certificate.null_space
     if null is None:
-        if polish and certificate.weights not in NATURAL:
+        if polish and certificate.weights not in NATURAL and certificate.grade == "proved":
             return "some rows are held so weakly that nothing determines them"
         if polish and certificate.stationarity > settled * tol:
             return f"rounding leaves B undetermined: its rows are stationary to {certificate.stationarity:.1e} only"

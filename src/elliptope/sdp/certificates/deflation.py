@@ -85,6 +85,14 @@ def _combine(W: Array, R: Array, T: Array) -> tuple[Array, Array]:
     return W @ T, R @ T
 
 
-def projected(probe: Probe, known: AlmostNull) -> Probe:
-    """A probe of N on the complement of what is known, to which its vectors belong, as one that asks for products with N."""
-    return mapped(probe, lambda q: q, lambda _, product: known.project(product))
+def projected(probe: Probe, known: AlmostNull, less: float = 0.0) -> Probe:
+    """A probe of N - ``less`` on the complement of what is known, as one that asks for products with N.
+
+    Its vectors belong to the complement.
+    """
+    return mapped(probe, lambda q: q, lambda q, _, product: known.project(product) - less * q)
+
+
+def lifted(probe: Probe, known: AlmostNull, value: float) -> Probe:
+    """A probe of N with what is known replaced by an eigenvalue ``value``, for vectors of the whole space."""
+    return mapped(probe, known.project, lambda q, v, product: known.project(product) + value * (q - v))

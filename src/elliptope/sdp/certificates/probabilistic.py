@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,15 +15,16 @@ from ..iterate import Iterate
 from ..problem import Meter
 from .certificate import Certificate, bound, dual_metrics
 from .chebyshev import Tested, chebyshev_test
-from .deflation import almost_null, projected
+from .deflation import almost_null, lifted, projected
 from .lanczos import Ritz, lanczos_probe, spread_error
 from .probes import Probe, mapped, run_together
+from .uniqueness import ZERO, NullSpace, larger_null_space, null_space_among
 
 FAILURE_PROBABILITY = 1e-6
 # Failed certificates after which a solve gives up.
 MAX_FAILURES = 20
-# Events on which the claims of one solve rest: seven per certificate, which are two ends of the spectrum in three metrics
-# and a test. Ten per failed one leave room for the last.
+# Events on which the claims of one solve rest: eight per certificate, which are two ends of the spectrum in three metrics,
+# a test of the null space and one of the shift. Ten per failed one leave room for the last.
 _RUNS = 10 * MAX_FAILURES
 
 
@@ -48,14 +50,20 @@ def certify_by_tests(
     name = cheapest(iterate, metrics, found)
     certificate = ritz_bound(meter, iterate, name, metrics[name], found[name])
     escape = negative_direction(metrics[name], found[name])
-    # Nothing is sharper than Lanczos in the whole space.
-    if certificate.relative_gap <= tol or iterate.gain <= 0 or found[name].exhausted:
-        return certificate, escape
     # Where small eigenvalues are left, the degree of a test grows with the root of the spread over the shift aimed at.
     aims = {
         name: tuning.attempt_shift * tol * iterate.gain / metric.total(iterate.objective) for name, metric in metrics.items()
     }
-    # ... of at least twice the negative eigenvalues that Lanczos has met.
+    null: NullSpace | None = None
+    if "slack" in found and -found["slack"].lower <= max(aims["slack"], 0.0) and iterate.defect <= tuning.basin:
+        strict, null = _certify_null_space(meter, iterate, metrics["slack"], found["slack"], rng)
+        if strict is not None and strict.relative_gap <= tol:
+            return strict, None
+        certificate = replace(certificate, null_space=null)
+    # Nothing is sharper than Lanczos in the whole space.
+    if certificate.relative_gap <= tol or iterate.gain <= 0 or found[name].exhausted:
+        return certificate, escape
+    # At least twice the negative eigenvalues that Lanczos has met.
     targets = {name: max(aims[name], -2 * found[name].lower) for name in found}
     name = min(found, key=lambda name: found[name].upper / targets[name])
     metric, ritz = metrics[name], found[name]
@@ -66,8 +74,37 @@ def certify_by_tests(
     (tested,) = run_together(meter.product, [_whitened(iterate, metric, test)])
     if tested.direction is not None:
         escape = metric.unwhiten(tested.direction[:, None])[:, 0]
-    sharper = _bound(meter, iterate, name, metric, tested.shift)
+    sharper = replace(_bound(meter, iterate, name, metric, tested.shift), null_space=null)
     return min(certificate, sharper, key=lambda c: c.gap), escape
+
+
+def _certify_null_space(
+    meter: Meter, iterate: Iterate, metric: Metric, ends: Ritz, rng: np.random.Generator
+) -> tuple[Certificate | None, NullSpace | None]:
+    r"""For an H that has converged: the null space of L and a bound; None for what could not be shown.
+
+    Let θ be the smallest Ritz value of L on the complement of the range of H, whitened by the slack. Where θ is zero to
+    working precision, L has a larger null space. Else L is tested to be at least θ/2 there: then its null space is the range
+    of H, the next eigenvalue is θ/2 or more, and L is psd but for the residual of H.
+    """
+    problem, upper = meter.problem, ends.upper + 0.05 * (ends.upper - ends.lower)
+    rounding = problem.operator.rounding_in(metric, upper)
+    known = almost_null(iterate, metric, problem.tuning.known, rounding)
+    look = lanczos_probe(problem.n, 2 * problem.tuning.lanczos_steps, rng, iterate.slack)
+    (ritz,) = run_together(meter.product, [_whitened(iterate, metric, lifted(look, known, upper))])
+    if ritz.lower <= ZERO:
+        return None, larger_null_space(known.values, ritz.lower, iterate)
+    half = 0.5 * ritz.lower
+    G = known.project(like(problem.offset, rng.standard_normal((problem.n, problem.operator.block_width))))
+    # A shift of half of what is left would do, too.
+    test = chebyshev_test(G, upper, 0.5 * half, FAILURE_PROBABILITY / _RUNS, rounding / upper, problem.tuning)
+    (tested,) = run_together(meter.product, [_whitened(iterate, metric, projected(test, known, half))])
+    margin = half - tested.shift
+    if margin <= ZERO:
+        return None, None
+    null = null_space_among(known.basis, known.values, margin, iterate, metric)
+    certificate = _bound(meter, iterate, "slack", metric, max(known.shift(-margin, rounding), 0.0))
+    return replace(certificate, null_space=null), null
 
 
 def cheapest(iterate: Iterate, metrics: dict[str, Metric], found: dict[str, Ritz]) -> str:
@@ -104,7 +141,7 @@ def whitened_lanczos(
 def _whitened(iterate: Iterate, metric: Metric, probe: Probe) -> Probe:
     """A probe of E L Eᵀ, whose spectrum is that of the pencil (L, M), as one that asks for products with the core of J."""
     slack = iterate.slack[:, None]
-    return mapped(probe, metric.unwhiten, lambda v, product: metric.whiten_gradient(slack * v - product))
+    return mapped(probe, metric.unwhiten, lambda _, v, product: metric.whiten_gradient(slack * v - product))
 
 
 def _shift_test(

@@ -14,13 +14,13 @@ from ..._utils.arrays import Array, hstack
 Probe = Generator[Array, Array, Any]
 
 
-def mapped(probe: Probe, ask: Callable[[Array], Array], answer: Callable[[Array, Array], Array]) -> Probe:
-    """A probe in other coordinates: where it asks for q, v = ask(q) is asked for, and it is sent answer(v, product)."""
+def mapped(probe: Probe, ask: Callable[[Array], Array], answer: Callable[[Array, Array, Array], Array]) -> Probe:
+    """A probe in other coordinates: where it asks for q, v = ask(q) is asked for, and it is sent answer(q, v, product)."""
     try:
         q = next(probe)
         while True:
             v = ask(q)
-            q = probe.send(answer(v, (yield v)))
+            q = probe.send(answer(q, v, (yield v)))
     except StopIteration as end:
         return end.value
 

@@ -22,7 +22,7 @@ from ..iterate import Iterate
 # Eigenvalues of L, scaled to unit diagonal or in the operator's metric, that count as zero. B* moves by the residual over
 # the smallest of the others; a residual of 1e-12 is about what double precision attains, so that below 1e-6 not even six
 # digits of B* are determined.
-_NULL = 1e-6
+ZERO = 1e-6
 # The same is zero for singular values of the map above, relative to its largest.
 # Eigenvalues, and singular values, that may be zero where H has not converged: as a multiple of its error.
 _DOUBT = 10.0
@@ -87,24 +87,30 @@ def null_space_among(
     those of the null space at the optimum by the displacement of rows of H over the next eigenvalue, unless it is ``exact``.
     """
     N = as_numpy(metric.unwhiten(basis))
-    perhaps, certainly = values <= _perhaps_null(iterate), values <= _NULL
+    perhaps, certainly = values <= _perhaps_null(iterate), values <= ZERO
     following = max(float(values[~perhaps].min(initial=beyond)), _LEAST_AMPLIFYING)
     noise = 0.0 if exact else _DOUBT * iterate.stationarity / following
     ratio = _smallest_singular_value(N[:, perhaps])
-    unique = ratio > max(_NULL, noise)
+    unique = ratio > max(ZERO, noise)
     if not unique:
         if certainly.sum() < perhaps.sum():
             ratio = _smallest_singular_value(N[:, certainly])
-        if ratio > _NULL or not certainly.any():
+        if ratio > ZERO or not certainly.any():
             return None
     null = perhaps if unique else certainly
     gap = float(values[~null].min(initial=beyond))
     return NullSpace(int(null.sum()), gap, count_columns(iterate.H, SMALL_COLUMN), unique)
 
 
+def larger_null_space(values: Array, lowest: float, iterate: Iterate) -> NullSpace:
+    """The null space where, beside eigenvalues in the range of H, one beyond it is zero to working precision, too."""
+    nullity = int((values <= _perhaps_null(iterate)).sum()) + 1
+    return NullSpace(nullity, lowest, count_columns(iterate.H, SMALL_COLUMN), False)
+
+
 def _perhaps_null(iterate: Iterate) -> float:
     """Eigenvalues up to this may be zero at the optimum that H approaches."""
-    return max(_NULL, _DOUBT * iterate.defect)
+    return max(ZERO, _DOUBT * iterate.defect)
 
 
 def _smallest_singular_value(N: Array) -> float:
