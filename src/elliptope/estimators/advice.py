@@ -75,6 +75,8 @@ def _advice(
             remedy = f" So many points see those in {named} that d(x) is not positive there: they are at the origin."
     elif (J.m <= (1 + _IDENTITY_KERNEL) * J.w * J.kernel_diagonal()).all():
         remedy = f" No point has a neighbour within the bandwidth (K is the identity to rounding): increase `{parameter}`."
+    elif status == "unconfirmed":
+        remedy = " Fit once more with another `random_state`, and compare the embeddings."
     elif status == "degenerate":
         remedy = f" Other embeddings are as good; {_against_others(solution.certificate, parameter)}."
     return f"{solution.message}.{remedy}"

@@ -103,8 +103,9 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
     bandwidth_ : float or None
     certificate_ : Certificate
         Objective, upper bound, gap and their grade.
-    status_ : {"optimal", "degenerate", "max_iter", "interrupted"}
-        ``"degenerate"``: the objective is proved, but other embeddings are as good, to working precision. ``"max_iter"``:
+    status_ : {"optimal", "degenerate", "unconfirmed", "max_iter", "interrupted"}
+        ``"degenerate"``: the objective is optimal, but other embeddings are as good, to working precision.
+        ``"unconfirmed"``: it is optimal, and whether others are as good could not be established. ``"max_iter"``:
         ``tol`` was not reached within ``max_iter`` iterations, or there was no further progress before; the warning says
         which. ``"interrupted"``: stopped by Ctrl-C or a callback, with the best iterate so far.
     n_iter_, n_products_ : int

@@ -119,7 +119,7 @@ _COMMON: dict[str, Field] = {
 }
 _CERTIFIED: dict[str, Field] = {
     "certificate_": _CERTIFICATE,
-    "status_": Choice(("optimal", "degenerate", "max_iter", "interrupted")),
+    "status_": Choice(("optimal", "degenerate", "unconfirmed", "max_iter", "interrupted")),
     "n_iter_": Integer(),
     "n_products_": Integer(),
     "eigenvalues_": Floats("r"),

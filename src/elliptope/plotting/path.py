@@ -17,7 +17,7 @@ _WIDE = 10.0
 # Share below which a line cannot be told from the axis.
 _VISIBLE = 1e-3
 # Markers of the statuses that are not "optimal".
-_STATUS_MARKERS = {"degenerate": "D", "max_iter": "X", "interrupted": "P"}
+_STATUS_MARKERS = {"degenerate": "D", "unconfirmed": "s", "max_iter": "X", "interrupted": "P"}
 
 
 class PathDisplay:

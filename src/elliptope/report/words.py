@@ -27,7 +27,9 @@ def headline(record: PathRecord) -> str:
     if record.status == "optimal":
         return f"Proved optimal{of}" if c.grade == "proved" else f"Optimal{of}, very probably"
     if record.status == "degenerate":
-        return f"Proved best{of}, not settled" if c.grade == "proved" else f"Best{of}, not settled"
+        return f"Optimal score{of}, but other pictures score equally"
+    if record.status == "unconfirmed":
+        return f"Optimal score{of}; other pictures may score equally"
     return {"max_iter": "Not converged", "interrupted": "Stopped early"}.get(record.status, record.status)
 
 
@@ -130,12 +132,12 @@ def _room(c: Certificate, tol: float) -> str:
 def _verdict(record: PathRecord) -> str:
     null = record.certificate.null_space
     if record.status == "optimal":
-        if null is None or not null.unique:
-            return "Whether there are other optima was not looked into."
         return (
             "It is also the only optimum, to the precision of the computer: any method that gets this far shows the "
             "same picture, up to a rotation or a mirror image."
         )
+    if record.status == "unconfirmed":
+        return "Whether other embeddings, with other pictures, are as good could not be established."
     if record.status == "degenerate":
         why = "some rows can be moved at a cost too small to be computed"
         if null is not None and not null.unique:

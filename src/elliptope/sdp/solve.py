@@ -16,6 +16,7 @@ from ..operators import as_operator
 from .ascent import METHODS
 from .certificates.certificate import Certificate
 from .certificates.certifier import prove
+from .certificates.uniqueness import ZERO
 from .factors import random_start
 from .loop import Loop, Progress
 from .problem import Meter, Problem
@@ -39,7 +40,10 @@ class Solution:
     dual : (n,) array
         :math:`y_i = (J H H^\top)_{ii}`.
     certificate : Certificate
-    status : {"optimal", "degenerate", "max_iter", "interrupted"}
+    status : {"optimal", "degenerate", "unconfirmed", "max_iter", "interrupted"}
+        ``"degenerate"``: the objective is optimal, but other B attain it, to working precision. ``"unconfirmed"``: it is
+        optimal, and whether other B attain it could not be established; only with ``polish``, without which ``"optimal"``
+        is said of the objective alone.
     message : str
         Why, and what to change.
     n_iter, n_products : int
@@ -122,20 +126,22 @@ def solve(
     limit = _PRODUCTS_PER_ITERATION * max(max_iter, 20)  # enough for a certificate, however few iterations
     if max_products is not None:
         limit = check_integer("max_products", max_products, 1, "None or ")
-    loop = Loop(Meter(problem, limit), METHODS[method], tol, polish, max_iter, rng, callback)
+    # A factorisation tells whether the optimum is unique only at a factor that is accurate.
+    aim = min(tol, ZERO) if polish and problem.operator.can_factor else tol
+    loop = Loop(Meter(problem, limit), METHODS[method], aim, polish, max_iter, rng, callback)
     with one_blas_thread() if problem.n <= ONE_THREAD else nullcontext():
         certificate = loop.run(like(problem.offset, _start(problem, rank, start, rng)))
     spent, increase = f"{max_iter} iterations", "max_iter"
     if loop.out_of_products:
         spent, increase = f"{loop.meter.count} products", "max_iter" if max_products is None else "max_products"
-    return _solution(loop, certificate, Ended(loop.stop, spent, increase, len(loop.history)))
+    return _solution(loop, certificate, tol, Ended(loop.stop, spent, increase, len(loop.history)))
 
 
-def _solution(loop: Loop, certificate: Certificate, ended: Ended) -> Solution:
+def _solution(loop: Loop, certificate: Certificate, tol: float, ended: Ended) -> Solution:
     loop.certified = loop.last.gain + certificate.gap
     final = loop.progress(loop.last, ended.iterations)
     final = final._replace(bound=certificate.upper_bound, relative_gap=certificate.relative_gap)
-    status, message = verdict(certificate, ended, loop.tol, loop.polish, loop.tuning.polish)
+    status, message = verdict(certificate, ended, tol, loop.polish, loop.tuning.polish)
     return Solution(
         factor=loop.last.H,
         dual=loop.last.y,

@@ -29,7 +29,7 @@ class PathRecord:
     eigenvalues : (rank,) array
         Non-zero eigenvalues of B⋆ on L²(w), descending.
     certificate : Certificate
-    status : {"optimal", "degenerate", "max_iter"}
+    status : {"optimal", "degenerate", "unconfirmed", "max_iter"}
     n_iter, n_products : int
     seconds : float
         Wall-clock time of the fit.
