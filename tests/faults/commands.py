@@ -1,0 +1,129 @@
+"""Options, outputs and models on the command line that are wrong: one line says what; no file is left behind."""
+
+from __future__ import annotations
+
+import pickle
+
+from commandline import EMBED, X, npy, npz
+from faults.case import Case, refused
+
+OUTPUTS = {
+    "existing output": refused("embed t.csv --label kind -o old.csv", "old.csv: exists; use --force to replace it"),
+    "existing model": refused("fit t.csv --label kind -o m", "m: exists; use --force to replace it"),
+    "existing second output": refused(EMBED + " --save-model m", "m: exists; use --force"),
+    "existing page": refused("report t.csv --label kind -o m", "m: exists; use --force"),
+    "page that is no page": refused(
+        "report t.csv --label kind -o r.pdf", "r.pdf: a page is HTML, not .pdf; name it .html", 2
+    ),
+    "output is a folder": refused("embed t.csv --label kind -o folder.csv --force", "folder.csv: a folder; name a file"),
+    "no such folder": refused("embed t.csv --label kind -o no/out.csv", r"no/out.csv: there is no folder '.*/no'"),
+    "folder is a file": refused("embed t.csv --label kind -o t.csv/out.csv", "t.csv/out.csv: there is no folder"),
+    "unwritable": refused("embed t.csv --label kind -o /proc/out.csv", "/proc/out.csv"),
+    "unknown output": refused("embed t.csv --label kind -o out.dat", "out.dat: the suffix '.dat' tells no format", 2),
+    "label in npy": refused("embed t.csv --label kind -o out.npy", "out.npy: npy holds numbers only, without 'kind'"),
+    "path in npy": refused(
+        "path t.csv --label kind -o out.npy", "out.npy: npy holds numbers only, without 'status', 'grade'"
+    ),
+    "model to standard output": refused(
+        "fit t.csv --label kind -o -", "a model is written to a file, not to standard output"
+    ),
+    "page to standard output": refused(
+        "report t.csv --label kind -o -", "a page is written to a file, not to standard output"
+    ),
+    "embeddings to standard output": refused("path t.csv --label kind --embeddings -", "--embeddings takes a file"),
+    "checkpoint of other work": refused(
+        "path t.csv --label kind --checkpoint old.csv --bandwidths 2",
+        "`checkpoint` must be a file that an earlier call wrote",
+    ),
+}
+MODELS = {
+    "no model": refused("transform nowhere t.csv", "nowhere: No such file or directory"),
+    "model is a folder": refused("transform folder.csv t.csv", "folder.csv: Is a directory"),
+    "model is empty": refused("transform bad t.csv", "'bad' cannot be loaded: it is empty", 1, {"bad": ""}),
+    "model is a table": refused("transform t.csv t.csv", "t.csv: a table by its suffix, .*; the order is MODEL INPUT"),
+    "model is a pickle": refused(
+        "transform bad t.csv",
+        "'bad' cannot be loaded: it is a pickle. Unpickling runs whatever code",
+        1,
+        {"bad": pickle.dumps({"anything": 1})},
+    ),
+    "model is npz": refused("certify bad", "'bad' cannot be loaded: it is a zip archive", 1, {"bad": npz(A=X)}),
+    "model of another number of columns": refused(
+        "transform m t.npy -o out.csv",
+        "t.npy: 2 columns, but the model takes 3 ('a', 'b', 'c'); choose with --columns or --drop",
+        1,
+        {"t.npy": npy(X[:, :2])},
+    ),
+    "columns missing": refused(
+        "transform m new.csv -o out.csv",
+        "new.csv: the model needs 'b', 'c', which the table lacks; its columns are 'a', 'd'",
+        1,
+        {"new.csv": "a,d\n1,2\n3,4\n"},
+    ),
+    "report of a diffusion map": refused(
+        "report t.csv --method diffusion -o out.html", "--method: invalid choice: 'diffusion'", 2
+    ),
+    "report of no model": refused("report bad -o out.html", "'bad' cannot be loaded", 1, {"bad": "something else"}),
+    "report of a model with options": refused("report m --label kind -o out.html", "m: --label is for tables", 2),
+    "option for another command": refused("transform m t.csv --bandwidth 3", "unrecognized arguments: --bandwidth 3", 2),
+}
+USAGE = {
+    "no command": refused("", "the following arguments are required: COMMAND (see elliptope --help)", 2),
+    "unknown command": refused("embedd t.csv", "invalid choice: 'embedd'", 2),
+    "no input": refused("embed", "the following arguments are required: INPUT (see elliptope embed --help)", 2),
+    "unknown option": refused(EMBED + " --bandwith 3", "unrecognized arguments: --bandwith 3", 2),
+    "shortened option": refused(EMBED + " --band 3", "unrecognized arguments: --band 3", 2),
+    "negative bandwidth": refused(
+        EMBED + " --bandwidth -3", "--bandwidth: must be a positive number or one of auto, knn, median, got '-3'", 2
+    ),
+    "bandwidth NaN": refused(EMBED + " --bandwidth nan", "--bandwidth: must be a positive number or one of", 2),
+    "no components": refused(
+        EMBED + " --n-components 0", "--n-components: must be a whole number of at least 1, got '0'", 2
+    ),
+    "no jobs": refused(EMBED + " --jobs 0", "--jobs: must be a whole number other than 0 (-1: all cores), got '0'", 2),
+    "neighbors of another kernel": refused(EMBED + " --neighbors 5", "--neighbors applies to --kernel neighbors only", 2),
+    "neighbors of a named kernel": refused(
+        EMBED + " --kernel laplacian --neighbors 5", "--neighbors applies to --kernel neighbors only", 2
+    ),
+    "one neighbor": refused(
+        EMBED + " --kernel neighbors --neighbors 1", "--neighbors: must be a whole number of at least 2, got '1'", 2
+    ),
+    "neighbors and a bandwidth": refused(
+        EMBED + " --kernel neighbors --bandwidth 2",
+        "--bandwidth does not apply to --kernel neighbors, which takes --neighbors instead",
+        2,
+    ),
+    "neighbors and a slider": refused(
+        "report t.csv --label kind -o out.html --kernel neighbors --bandwidths 1,2",
+        "--bandwidths does not apply to --kernel neighbors",
+        2,
+    ),
+    "neighbors in a diffusion map": refused(
+        EMBED + " --method diffusion --kernel neighbors",
+        "--kernel neighbors does not apply to --method diffusion, only to sdp",
+        2,
+    ),
+    "neighbors on a path": refused("path t.csv --drop kind --kernel neighbors", "--kernel neighbors has no bandwidth", 2),
+    "more neighbors than rows": refused(
+        EMBED + " --kernel neighbors --neighbors 31", "`n_neighbors` must be between 2 and the number of distinct points, 30"
+    ),
+    "unknown kernel": refused(EMBED + " --kernel cubic", "--kernel: invalid choice: 'cubic'", 2),
+    "option of another method": refused(
+        EMBED + " --method diffusion --tol 1e-3", "--tol does not apply to --method diffusion, only to sdp, rkhs", 2
+    ),
+    "long delimiter": refused(EMBED + " --delimiter ;;", "--delimiter: must be one character, got ';;'", 2),
+    "empty selection": refused(EMBED + " --columns a,,b", "--columns: must be names or positions of columns", 2),
+    "bandwidths": refused(
+        "path t.csv --bandwidths 1:2", "--bandwidths: must be positive numbers, as 1,2,3, or their range", 2
+    ),
+    "bandwidths of zero": refused("path t.csv --bandwidths 0,1", "--bandwidths: must be positive numbers", 2),
+    "too many components": refused(
+        EMBED + " --method diffusion --n-components 30", "`n_components` must be at most n - 1 = 29"
+    ),
+    "not smooth enough": refused(EMBED + " --method rkhs --smoothness 1", "`smoothness` must be larger than p/2 = 1.5"),
+}
+CASES = [
+    Case("command line", f"{group}: {name}", *pair)
+    for group, pairs in {"output": OUTPUTS, "model": MODELS, "usage": USAGE}.items()
+    for name, pair in pairs.items()
+]
