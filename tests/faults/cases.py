@@ -1,10 +1,13 @@
 """All cases of the matrix of faults, by kind."""
 
-from faults import commands, files, inputs, numerics, runtime, security, tables
+from faults import commands, files, functions, inputs, kernels, numerics, parameters, runtime, security, tables
 from faults.case import Case
 
 CASES: list[Case] = [
+    *parameters.CASES,
     *inputs.CASES,
+    *kernels.CASES,
+    *functions.CASES,
     *numerics.CASES,
     *runtime.CASES,
     *files.CASES,
