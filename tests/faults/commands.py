@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
+import io
 import pickle
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
 
-from commandline import EMBED, X, npy, npz
-from faults.case import Case, refused
+import pandas as pd
+
+from commandline import EMBED, GOOD, X, npy, npz
+from elliptope.cli.commands.path import bandwidths
+from faults.case import Case, Command, Error, Exit, Right, refused, run_command
+from faults.processes import shell
 
 OUTPUTS = {
     "existing output": refused("embed t.csv --label kind -o old.csv", "old.csv: exists; use --force to replace it"),
@@ -122,8 +132,170 @@ USAGE = {
     ),
     "not smooth enough": refused(EMBED + " --method rkhs --smoothness 1", "`smoothness` must be larger than p/2 = 1.5"),
 }
+
+
+def parquet(frame: pd.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer)
+    return buffer.getvalue()
+
+
+FRAME = pd.DataFrame(X, columns=list("abc"))
+TWICE = "(two outputs|same file|also the|both)"
+# A pattern is an expression where it has wildcards or alternatives.
+PENDING: dict[str, tuple[tuple[Command, Exit], str]] = {
+    "coordinates and model in one file": (
+        refused("embed t.csv --label kind -o a.csv --save-model a.csv -f", f"a.csv.*{TWICE}", 2),
+        "exit code 0, and the model is gone",
+    ),
+    "coordinates and model in one file, by two names": (
+        refused("embed t.csv --label kind -o a.csv --save-model ./a.csv -f", f"a.csv.*{TWICE}", 2),
+        "exit code 0, and the model is gone",
+    ),
+    "path and embeddings in one file": (
+        refused("path t.csv --drop kind --bandwidths 2 -o p.csv --embeddings p.csv -f", f"p.csv.*{TWICE}", 2),
+        "exit code 0, and one of them is gone",
+    ),
+    "page and model in one file": (
+        refused("report t.csv --label kind --no-path -o r.html --save-model r.html -f", f"r.html.*{TWICE}", 2),
+        "one of them is gone",
+    ),
+    "coordinates in place of their table": (
+        refused("embed t.csv --label kind -o t.csv -f", "t.csv.*(input|same file|both)", 2),
+        "the table is replaced",
+    ),
+    "model in place of its table": (
+        refused("fit t.csv --label kind -o t.csv -f", "t.csv.*(input|same file|both)", 2),
+        "the table is replaced",
+    ),
+    "more components than memory": (
+        refused(EMBED + " --n-components 1000000000000", "`n_components` must be .*got 1000000000000"),
+        "advice to use another kernel",
+    ),
+    "Parquet with a named index": (
+        refused(
+            "embed t.parquet -o out.csv",
+            "t.parquet: .*index|column 'row'",
+            1,
+            {"t.parquet": parquet(FRAME.set_index(FRAME.index.rename("row")))},
+        ),
+        "asks whether lines end with a delimiter",
+    ),
+}
+PARQUET = {
+    "Parquet with a column of dates": refused(
+        "embed t.parquet -o out.csv",
+        "t.parquet: .*'d'.*timestamp",
+        1,
+        {"t.parquet": parquet(FRAME.assign(d=pd.date_range("2020", periods=30)))},
+    ),
+    "Parquet with a column of text": refused(
+        "embed t.parquet -o out.csv", "t.parquet: .*'kind'", 1, {"t.parquet": parquet(FRAME.assign(kind="u"))}
+    ),
+    "Parquet with missing values": refused(
+        "embed t.parquet -o out.csv",
+        "t.parquet: row 3, column 2 .*missing",
+        1,
+        {"t.parquet": parquet(FRAME.mask(X[2, 1] == X))},
+    ),
+    "Parquet cut short": refused(
+        "embed t.parquet -o out.csv", "t.parquet: not Parquet data", 1, {"t.parquet": parquet(FRAME)[:-9]}
+    ),
+}
+
+
+def command(*argv: str, files: Mapping[str, str] | None = None) -> Any:
+    for name, content in {"t.csv": GOOD, **(files or {})}.items():
+        Path(name).write_text(content)
+    return run_command(*argv)
+
+
+def processes(script: str, **environment: str) -> Any:
+    Path("t.csv").write_text(GOOD)
+    Path("comma.csv").write_text(GOOD.replace(",", ";").replace(".", ","))
+    return shell(script, **environment)
+
+
+def reference() -> str:
+    return command("embed", "t.csv", "--label", "kind", "-q").out.decode()
+
+
+def says(message: str, code: int) -> Right:
+    """One line of error from a process, and nothing on standard output."""
+
+    def check(done: Any) -> None:
+        assert done.returncode == code, done
+        assert done.stdout == ""
+        assert [line for line in done.stderr.splitlines() if "rror" in line] == [f"elliptope: error: {message}"]
+
+    return Right(f"exit code {code}: {message}", check)
+
+
+def same_table(done: Any) -> None:
+    assert done.returncode == 0, done
+    assert done.stdout == reference()
+
+
+case = partial(Case, "command line")
+LINE = "elliptope embed t.csv --label kind"
+PROCESSES = [
+    case(
+        "process: standard error closed",
+        lambda: processes(f"{LINE} 2>&-"),
+        Right("the result, and exit code 0", same_table),
+        pending="exit code 1, and the message in the result",
+    ),
+    case(
+        "process: standard error full",
+        lambda: processes(f"{LINE} 2>/dev/full"),
+        Right("the result, and exit code 0", same_table),
+        pending="the result is lost",
+    ),
+    case("process: standard output full", lambda: processes(f"{LINE} -q >/dev/full"), says("No space left on device", 1)),
+    case(
+        "process: a locale with decimal comma",
+        lambda: processes(
+            "elliptope embed comma.csv --delimiter ';' --decimal , --label kind -q | tr ';' ,", LC_ALL="de_DE.UTF-8"
+        ),
+        Right("the coordinates of the table with points", same_table),
+    ),
+]
+SINGLE = [
+    case(
+        "usage: --bandwidths 1:6:1000000",
+        lambda: bandwidths("1:6:1000000"),
+        Error("at most .*got '1:6:1000000'|count", argparse.ArgumentTypeError),
+        pending="a list of a million bandwidths; at 1:6:1000000000 all memory is taken",
+    ),
+    case(
+        "usage: -o ''",
+        lambda: command("embed", "t.csv", "--label", "kind", "-o", "").err,
+        Right("that a file must be named", lambda err: "--output" in err or "-o" in err),
+        pending='": a folder; name a file"',
+    ),
+    case(
+        "usage: an input of ''",
+        lambda: command("embed", "").err,
+        Right("that a file must be named", lambda err: "INPUT" in err),
+        pending='"the suffix tells no format", of a file without a name',
+    ),
+    case(
+        "model: transform of rows far away",
+        lambda: (
+            command("fit", "t.csv", "--label", "kind", "-o", "m", "-q"),
+            command("transform", "m", "far.csv", files={"far.csv": "a,b,c\n0,0,0\n1e4,0,0\n"}).err,
+        )[1],
+        Right("row 2, counted from 1 as in the table", lambda err: "row 2" in err),
+        pending="row 1, counted from 0",
+    ),
+]
 CASES = [
-    Case("command line", f"{group}: {name}", *pair)
-    for group, pairs in {"output": OUTPUTS, "model": MODELS, "usage": USAGE}.items()
-    for name, pair in pairs.items()
+    *(
+        case(f"{group}: {name}", *pair)
+        for group, pairs in {"output": OUTPUTS, "model": MODELS, "usage": USAGE, "table": PARQUET}.items()
+        for name, pair in pairs.items()
+    ),
+    *(case(f"usage: {name}", *pair, pending=pending) for name, (pair, pending) in PENDING.items()),
+    *PROCESSES,
+    *SINGLE,
 ]
