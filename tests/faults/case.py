@@ -44,7 +44,7 @@ class Error:
     """``run`` raises, with a message that the regular expression is found in."""
 
     message: str
-    kind: type[BaseException] = ValueError
+    kind: type[BaseException] | tuple[type[BaseException], ...] = ValueError
     verdict = "clear"
 
     def seen(self, run: Callable[[], Any]) -> str:
@@ -52,7 +52,7 @@ class Error:
             _, noted = _recorded(run)
         except self.kind as error:
             return _found(self.message, str(error))
-        raise AssertionError(f"no {self.kind.__name__}, but {noted or 'nothing'}")
+        raise AssertionError(f"no {self.kind}, but {noted or 'nothing'}")
 
 
 @dataclass(frozen=True)

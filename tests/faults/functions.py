@@ -229,6 +229,7 @@ PATH = [
         Error("`kernel` must be one of 'gaussian', .*, which have a bandwidth to vary, got {value}"),
         values=("neighbors", "precomputed", None),
     ),
+    case("bandwidth_path, X: one row", lambda: path(data=X[:1]), Error("minimum of 2 is required by SDPEmbedding")),
     case("bandwidth_path, X with NaN", lambda: path(data=changed(X, (3, 1), value=nan)), Error("X.*NaN")),
     case("bandwidth_path, tol: 0", lambda: path(tol=0), Error("`tol` must be positive and finite, got 0")),
     case(
@@ -263,10 +264,10 @@ PATH = [
 ]
 STREAMING = [
     case(
-        "transform_blocks, block_rows: 0, -1, 1.5, 'a'",
+        "transform_blocks, block_rows: 0, -1, 1.5, 'a', True",
         lambda value: list(fitted(SDPEmbedding).transform_blocks(X, value)),
         Error("`block_rows` must be None or an integer of at least 1, got {value}"),
-        values=(0, -1, 1.5, "a"),
+        values=(0, -1, 1.5, "a", True),
     ),
     case(
         "transform_blocks, X: a number",
@@ -279,9 +280,15 @@ STREAMING = [
         Error("NaN at row 33, column 1"),
     ),
     case(
-        "transform_to, out: array of another shape",
-        lambda: transform_to(fitted(SDPEmbedding), X, np.empty((30, 99))),
-        Error(r"`out` must be the path of a .npy file or a floating-point array of shape .*, got shape \(30, 99\)"),
+        "transform_to, out: arrays of other shapes, a list",
+        lambda out: transform_to(fitted(SDPEmbedding), X, out),
+        Error(r"`out` must be the path of a .npy file or a floating-point array of shape \(n, \d\), got (shape|\[)"),
+        values=(np.empty((30, 99)), np.empty(30), [[0.0, 0.0]]),
+    ),
+    case(
+        "transform_to, an iterator with more rows than `out`",
+        lambda: transform_to(fitted(SDPEmbedding), iter([X, X]), np.empty((40, fitted(SDPEmbedding).n_components_))),
+        Error("`out` must have room for all rows of `X`, 60 or more, got 40"),
     ),
     case(
         "transform_to, out: array of integers",

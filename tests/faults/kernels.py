@@ -166,6 +166,26 @@ SINGLE = [
         Error(r"`n_neighbors` must be an integer of at least 2, got 1"),
     ),
     case(
+        "kernel='neighbors', data of size 1e160",
+        lambda: SDPEmbedding(kernel="neighbors").fit(1e160 * X),
+        Error(r"`X` must be at most 1e\+150 in size.*got"),
+    ),
+    case(
+        "kernel='neighbors', data of size 1e-200",
+        lambda: SDPEmbedding(kernel="neighbors").fit(1e-200 * X),
+        Error(r"`X` must have distances of at least 1e-150.*Scale it up"),
+    ),
+    case(
+        "kernel='neighbors', fitted to a graph, transform of an array",
+        lambda: SDPEmbedding(kernel="neighbors", n_neighbors=6).fit(GRAPH).transform(GRAPH.toarray()),
+        Error("must be a sparse graph of distances, as it was in `fit`"),
+    ),
+    case(
+        "kernel='neighbors', fitted to an array, transform of a graph",
+        lambda: SDPEmbedding(kernel="neighbors", n_neighbors=6).fit(X).transform(sparse.csr_array(X)),
+        Error("must be an array of rows, as it was in `fit`"),
+    ),
+    case(
         "kernel='neighbors', equal rows",
         lambda: SDPEmbedding(kernel="neighbors").fit(np.ones((30, 2))),
         Error("`X` must have at least 2 distinct points, got 1"),

@@ -41,6 +41,7 @@ def as_usual(est: Any, **parameters: Any) -> None:
 
 
 def finite(est: Any) -> None:
+    assert np.isfinite(est.certificate_.relative_gap if hasattr(est, "certificate_") else 0.0)
     outputs = [est.embedding_, est.eigenvalues_, est.transform(X), est.score_samples(X)]
     assert all(np.isfinite(out).all() for out in outputs)
 

@@ -43,6 +43,7 @@ PARAMETERS: list[tuple[tuple, str, tuple, str]] = [
     ((RKHSEmbedding,), "length_scale", NOT_POSITIVE, "positive and finite"),
     ((RKHSEmbedding,), "length_scale", ("scott", ""), "a positive number or one of 'auto', 'knn', 'median'"),
     ((RKHSEmbedding,), "regularization", (0, -1.0, nan, inf, True, None, [1.0]), "positive and finite"),
+    ((RKHSEmbedding,), "regularization", ("best", ""), "a positive number, 'auto' or 'theory'"),
     ((RKHSEmbedding,), "jitter", (-1, nan, inf, True, "1", None, [1]), "non-negative and finite"),
     ((DiffusionMap,), "diffusion_time", (-1, nan, inf, True, "1", None, [1]), "non-negative and finite"),
 ]
@@ -62,6 +63,22 @@ def parameter_cases() -> list[Case]:
 
 
 SINGLE = [
+    case(
+        "RKHSEmbedding, regularization='theory', `delta`: 0, 0.7, nan, 'a'",
+        lambda value: RKHSEmbedding(regularization="theory", delta=value).fit(X),
+        Error("`delta` must lie strictly between 0 and 0.5, got {value}"),
+        values=(0, 0.7, nan, "a"),
+    ),
+    case(
+        "RKHSEmbedding, regularization='theory' and weights",
+        lambda: RKHSEmbedding(regularization="theory").fit(X, sample_weight=np.arange(30)),
+        Error("`regularization` must not be 'theory' when `sample_weight` is not constant"),
+    ),
+    case(
+        "RKHSEmbedding, `direction`: function that is negative somewhere",
+        lambda: RKHSEmbedding(direction=lambda rows: rows[:, 0]).fit(X),
+        Error("`direction` must be positive and finite, got -"),
+    ),
     case(
         "SDPEmbedding, `n_components`: 10**12",
         lambda: SDPEmbedding(10**12).fit(X),

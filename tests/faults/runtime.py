@@ -287,10 +287,9 @@ def same_output(done: Any) -> None:
 
 INTERPRETERS = [
     case(
-        f"python {' '.join(options)}",
-        lambda options=options: python(*options, "-c", PRINT),
+        "python -O -W error",
+        lambda: python("-O", "-W", "error", "-c", PRINT),
         Right("the same error, the same result, nothing on standard error", same_output),
     )
-    for options in (["-O"], ["-W", "error"])
 ]
 CASES = [*ARRAYS, *UNTOUCHED, *CONCURRENT, *FAILURES, *INTERPRETERS]
