@@ -48,6 +48,13 @@ class Diagonal(Protocol):
         """log √d(x) for a block of points, shape (b,)."""
 
 
+class Directions(Protocol):
+    """A rule for the direction in which a new point is embedded."""
+
+    def directions(self, attention: Attention) -> Array:
+        """Unit rows for a block of points, shape (b, r)."""
+
+
 @dataclass(frozen=True, eq=False)
 class Extension:
     """Extends a matrix ``F`` (n, r) of functions on the sample to new points, block by block."""
@@ -132,10 +139,12 @@ class Extension:
             out[part] = attention.mean * np.exp(0.5 * attention.log_mass)[:, None]
         return out
 
-    def normalized(self, X: Array, diagonal: Diagonal, *, first: int = 0, n_jobs: int = 1) -> Array:
+    def normalized(
+        self, X: Array, diagonal: Diagonal, directions: Directions | None = None, *, first: int = 0, n_jobs: int = 1
+    ) -> Array:
         r"""The paper's extension: the Nyström direction with length :math:`\sqrt{d(x)}`, shape (len(X), r).
 
-        The norm runs over all columns of F. Where √d(x) is too large for its square to be finite, the radius is capped
+        The norm runs over all columns of F. Another rule for ``directions`` may be given. Where √d(x) is too large for its square to be finite, the radius is capped
         with a warning that names the rows; the direction stays exact.
         """
         out = np.empty((X.shape[0], self.F.shape[1]))
@@ -146,10 +155,8 @@ class Extension:
             if far.any():
                 capped.append(np.flatnonzero(far) + part.start + first)
             radius = np.exp(np.minimum(log_radius, _MAX_LOG_RADIUS))
-            length = np.sqrt(np.einsum("ij,ij->i", attention.mean, attention.mean))
-            # A vanishing direction happens on a null set only; zero is then the one answer without a preference.
-            factor = np.divide(radius, length, out=np.zeros_like(radius), where=length > 0)
-            out[part] = attention.mean * factor[:, None]
+            unit = _unit_rows(attention.mean) if directions is None else directions.directions(attention)
+            out[part] = unit * radius[:, None]
         if capped:
             rows = np.concatenate(capped)
             warnings.warn(
@@ -158,6 +165,12 @@ class Extension:
                 stacklevel=3,
             )
         return out
+
+
+def _unit_rows(F: Array) -> Array:
+    """Rows scaled to length one. Zero rows stay: they happen on a null set, and zero is the answer without a preference."""
+    length = np.sqrt(np.einsum("ij,ij->i", F, F))[:, None]
+    return np.divide(F, length, out=np.zeros_like(F), where=length > 0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,8 @@ from ..operators import (
     TiledOperator,
     TruncatedOperator,
 )
+from ..operators.base import Operator
+from ..operators.polynomial import diffused, diffused_values, power
 from .extension import Extension
 from .sample import Sample, distinct_points, weighted_rows
 
@@ -48,6 +50,15 @@ class Posed:
     rule: KernelRule
     kernel: FittedKernel  # the rule, fitted to the points
     operator: KernelOperator
+    diffusion_time: int = 1
+
+    def cost(self, d: Array) -> Operator:
+        """J, for the diagonal d."""
+        scale = self.operator.w * np.sqrt(d)
+        if self.diffusion_time > 1:
+            return diffused(self.operator, power(self.diffusion_time), scale)
+        self.operator.set_row_scale(scale)
+        return self.operator
 
     @property
     def point_rows(self) -> Any:
@@ -56,8 +67,10 @@ class Posed:
 
     def extension(self, F: Array) -> Extension:
         """The extension of F, (n, r), from the points to new rows."""
-        J = self.operator
-        return Extension(self.kernel, J.w, J.m, J.M, J.kernel_diagonal(), F)
+        A = self.operator
+        if self.diffusion_time > 1:
+            F = diffused_values(A, power(self.diffusion_time).divided(), F)
+        return Extension(self.kernel, A.w, A.m, A.M, A.kernel_diagonal(), F)
 
     def at_all_rows(self, F: Array, extend: Callable[[Any], Array]) -> Array:
         """F, (n, r), at all rows: those of weight zero are extended."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from .._utils.arrays import Array
 from .diagonals import SampledDiagonal
 from .extension import Extension, LinearExtension
+from .spread import Spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,13 @@ class SDPTraining(Training):
 
     extension: Extension
     diagonal: SampledDiagonal  # the rule for d
+    spread: Spread | None = None  # the rule for directions, where the program has a quadratic term
+    own_components: Array | None = None  # (n, r): Ξ at the points; None where the extension holds it
+
+    @property
+    def components(self) -> Array:
+        """Ξ at the points, (n, r)."""
+        return self.extension.F if self.own_components is None else self.own_components
 
 
 @dataclass(frozen=True, eq=False)
