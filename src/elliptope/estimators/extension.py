@@ -13,7 +13,6 @@ however far x lies, as long as its squared distances are finite.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -23,9 +22,11 @@ from scipy.special import logsumexp
 
 from .._utils.arrays import Array
 from .._utils.blocks import blocks, rows_per_block
+from .._utils.callers import warn
 from .._utils.checks import name_rows
 from .._utils.threads import in_order
 from ..kernels.base import FittedFormula, FittedKernel
+from ..operators import weight_unit
 
 # Radii are capped so that their squares, the values b(x, x) of the learned kernel, stay finite.
 _MAX_LOG_RADIUS = 0.5 * math.log(np.finfo(float).max) - 1
@@ -37,8 +38,9 @@ class Attention:
 
     X: Array  # (b, p): the points
     mean: Array  # (b, r): Σ_i p_i(x) f_i/√m_i - c
-    log_mass: Array  # (b,): log m_e(x)
+    log_mass: Array  # (b,): log m_e(x), for weights that count in the unit
     nearest: Array  # (b,): the training point with the largest k(x, x_i)/√k(x_i, x_i)
+    unit: float
 
 
 class Diagonal(Protocol):
@@ -54,7 +56,7 @@ class Extension:
 
     kernel: FittedKernel
     w: Array
-    m: Array
+    m: Array  # with M, those of the operator, for weights that count in its unit
     M: float
     self_similarity: Array  # (n,): k(x_i, x_i)
     F: Array
@@ -65,16 +67,18 @@ class Extension:
 
     def log_density(self) -> Array:
         """log m_e at the training points, (n,)."""
-        return np.log(self.m)
+        return np.log(self.m) + math.log(weight_unit(self.w))
 
     def attend(self, X: Array, *, first: int = 0, n_jobs: int = 1) -> Iterator[tuple[slice, Attention]]:
         """Blocks of rows of ``X`` with their means; every thread holds the kernel values of one block.
 
         Messages count rows from ``first``, the number that row 0 has in what the user gave.
         """
+        unit = weight_unit(self.w)
+        w = self.w / unit
         values = self.F / np.sqrt(self.m)[:, None]
-        c = (self.w * np.sqrt(self.m)) @ self.F / self.M
-        log_w, log_self = np.log(self.w), 0.5 * np.log(self.self_similarity)
+        c = (w * np.sqrt(self.m)) @ self.F / self.M
+        log_w, log_self = np.log(w), 0.5 * np.log(self.self_similarity)
         # By Cauchy and Schwarz no training point is more similar to x_i, in this measure, than x_i itself.
         log_scale = log_self if np.ptp(log_self) else None
 
@@ -89,7 +93,7 @@ class Extension:
                 )
             sums /= total[:, None]
             sums -= c
-            return part, Attention(rows, sums, top + np.log(total), nearest)
+            return part, Attention(rows, sums, top + np.log(total), nearest, unit)
 
         parts = blocks(0, X.shape[0], self.rows_together(X.shape[1]))
         yield from in_order(block, parts, 1 if self.kernel.threaded else n_jobs)
@@ -122,7 +126,7 @@ class Extension:
         """log m_e(x), shape (len(X),): the log of the kernel density, up to a constant."""
         out = np.empty(X.shape[0])
         for part, attention in self.attend(X, first=first, n_jobs=n_jobs):
-            out[part] = attention.log_mass
+            out[part] = attention.log_mass + math.log(attention.unit)
         return out
 
     def nystroem(self, X: Array, *, first: int = 0, n_jobs: int = 1) -> Array:
@@ -146,16 +150,17 @@ class Extension:
             if far.any():
                 capped.append(np.flatnonzero(far) + part.start + first)
             radius = np.exp(np.minimum(log_radius, _MAX_LOG_RADIUS))
-            length = np.sqrt(np.einsum("ij,ij->i", attention.mean, attention.mean))
+            # A power of two first: squares of large or small rows may not be finite, or vanish.
+            direction = np.ldexp(attention.mean, -np.frexp(np.abs(attention.mean).max(axis=1, keepdims=True))[1])
+            length = np.sqrt(np.einsum("ij,ij->i", direction, direction))
             # A vanishing direction happens on a null set only; zero is then the one answer without a preference.
             factor = np.divide(radius, length, out=np.zeros_like(radius), where=length > 0)
-            out[part] = attention.mean * factor[:, None]
+            out[part] = direction * factor[:, None]
         if capped:
             rows = np.concatenate(capped)
-            warnings.warn(
+            warn(
                 f"`X` has rows so far from the training points that their radius √d(x) overflows: {name_rows(rows)}. Their "
-                f"direction is exact; their radius is capped at {math.exp(_MAX_LOG_RADIUS):.3g}.",
-                stacklevel=3,
+                f"direction is exact; their radius is capped at {math.exp(_MAX_LOG_RADIUS):.3g}."
             )
         return out
 
