@@ -14,6 +14,7 @@ from .ascent import Method
 from .certificates.certificate import NATURAL, Certificate, carried_over, no_bound
 from .certificates.certifier import attempt_proof, certify_converged, prove, quick_bound
 from .certificates.probabilistic import MAX_FAILURES, estimate_gap
+from .certificates.uniqueness import ZERO
 from .factors import SMALL_COLUMN, drop_columns
 from .goal import Goal
 from .iterate import Iterate, check_size
@@ -146,8 +147,9 @@ class Loop:
                 if certificate.stationarity <= target:
                     return certificate
                 if not stalled:
-                    # At a better iterate more may be known of the null space.
-                    held = (certificate, self.last) if certificate.null_space is not None else None
+                    # Where the next eigenvalue is small, a better iterate may tell another null space.
+                    null = certificate.null_space
+                    held = (certificate, self.last) if null is not None and null.spectral_gap > 100 * ZERO else None
                     continue
                 # A column that is almost zero is almost free to move; without it the rest may settle.
                 trimmed = drop_columns(self.last.H, 10 * SMALL_COLUMN, self.rng)
