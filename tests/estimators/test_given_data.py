@@ -58,22 +58,30 @@ NO_NUMBERS = {
     "a column of text": (
         FRAME.assign(width=["a"] * 40),
         ValueError,
-        "'a', in row 0, column 'width' of `X`: all columns must",
+        "`X` must hold numbers; at row 0, column 'width': .*'a'",
     ),
-    "categories": (FRAME.assign(width=pd.Categorical(["a"] * 40)), ValueError, "'a', in row 0, column 'width' of `X`"),
-    "text": (with_entry("many"), ValueError, "'many', in row 5, column 1 of `X`"),
+    "categories": (
+        FRAME.assign(width=pd.Categorical(["a"] * 40)),
+        ValueError,
+        "`X` must hold numbers; at row 0, column 'width': .*'a'",
+    ),
+    "text": (with_entry("many"), ValueError, "`X` must hold numbers; at row 5, column 1: .*'many'"),
     "text beside missing values": (
         FRAME.assign(length=None, width=pd.array([pd.NA] * 40, dtype="Float64"), height=["many"] * 40),
         ValueError,
-        "in row 0, column 'height' of `X`",
+        "at row 0, column 'height': .*'many'",
     ),
-    "a list of lists": (with_entry("many").tolist(), ValueError, "'many', in row 5, column 1 of `X`"),
-    "an object": (with_entry({}), TypeError, "argument must be .*'dict', in row 5, column 1 of `X`"),
-    "a date object": (with_entry(datetime.date(2020, 1, 1)), TypeError, "'datetime.date', in row 5, column 1 of `X`"),
+    "a list of lists": (with_entry("many").tolist(), ValueError, "`X` must hold numbers; at row 5, column 1: .*'many'"),
+    "an object": (with_entry({}), TypeError, "`X` must hold numbers; at row 5, column 1: .* argument must be .*'dict'"),
+    "a date object": (
+        with_entry(datetime.date(2020, 1, 1)),
+        TypeError,
+        "`X` must hold numbers; at row 5, column 1: .*'datetime.date'",
+    ),
     "NaN": (with_entry(np.nan).astype(float), ValueError, r"Input X contains NaN at row 5, column 1\."),
     "infinity": (with_entry(-np.inf).astype(float), ValueError, r"Input X contains infinity at row 5, column 1\."),
     "None": (with_entry(None), ValueError, r"Input X contains NaN at row 5, column 1\."),
-    "NA as an object": (with_entry(pd.NA), TypeError, "'NAType', in row 5, column 1 of `X`"),
+    "NA as an object": (with_entry(pd.NA), TypeError, "`X` must hold numbers; at row 5, column 1: .*'NAType'"),
     "NA": (pd.DataFrame(with_entry(pd.NA)).astype("Float64"), ValueError, r"Input X contains NaN at row 5, column 1\."),
 }
 
@@ -184,7 +192,7 @@ def test_what_the_warning_about_distances_advises():
 @every
 def test_more_components_than_rows(name):
     for k in (41, 10**12):
-        with pytest.raises(ValueError, match=f"`n_components` must be at most .*40.*, got {k}"):
+        with pytest.raises(ValueError, match=f"`n_components` must be at most .*(40|39).*, got {k}"):
             fresh(name).set_params(n_components=k).fit(X)
 
 
@@ -248,7 +256,7 @@ def test_functions_that_overwrite_their_arguments(Estimator, parameter, function
 
 @pytest.mark.parametrize(
     ("values", "message"),
-    [("a", r"`kernel\(X, Y\)` must be real, got dtype <U1"), (1j, r"`kernel\(X, Y\)` must be real, got dtype complex128")],
+    [("a", "`kernel` must be real, got dtype <U1"), (1j, "`kernel` must be real, got dtype complex128")],
 )
 def test_kernels_that_return_no_numbers(values, message):
     for Estimator in (SDPEmbedding, DiffusionMap):

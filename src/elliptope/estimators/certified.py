@@ -81,6 +81,10 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
             callback=(lambda _: True) if interrupted else progress_callback(self, bool(self.verbose)),
         )
 
+    def _check_width(self, n: int) -> None:
+        if self.n_components is not None and self.n_components > n:
+            raise ValueError(f"`n_components` must be at most the number of rows, {n}, got {self.n_components!r}.")
+
     def _width(self, rank: int) -> int:
         """Columns of the embedding, for an optimum of that rank."""
         if self.n_components is None:

@@ -39,15 +39,13 @@ def validate_rows(
     X: Any, sample_weight: Array | None, estimator: Any, *, accept_sparse: bool = False, pairwise: bool = False
 ) -> Rows:
     """Rows and weights as ``fit`` takes them; ``pairwise``, if X is a kernel matrix."""
-    refuse_masks_and_dates(X)
+    refuse_no_numbers(X)
     checked = copy(estimator)  # scikit-learn sets attributes, and a fit that fails must leave the estimator as it is
     with entries_named(X):
         X = validate_data(checked, X, ensure_min_samples=2, accept_sparse="csr" if accept_sparse else False, **ANY_NUMBER)
     check_finite(estimator, X)
     if not pairwise:
         _warn_of_distances(X)
-    if estimator.n_components is not None and estimator.n_components > X.shape[0]:
-        raise ValueError(f"`n_components` must be at most the number of rows, {X.shape[0]}, got {estimator.n_components!r}.")
     names = ("n_features_in_", "feature_names_in_")
     columns = {name: getattr(checked, name) for name in names if hasattr(checked, name)}
     return Rows(X, check_sample_weight(sample_weight, X.shape[0]), columns)
@@ -67,8 +65,10 @@ def check_sample_weight(sample_weight: Array | None, n: int) -> Array:
     return w
 
 
-def refuse_masks_and_dates(X: Any) -> None:
-    """Raise where scikit-learn would use what is masked, or count dates in whatever their unit is."""
+def refuse_no_numbers(X: Any) -> None:
+    """Raise where scikit-learn would use what is masked, count dates in their unit, or complain of another thing."""
+    if X is None or (isinstance(X, dict | str) and not sparse.issparse(X)):  # one kind of sparse matrix is a dict
+        raise ValueError(f"`X` must be an array or a data frame, got {'None' if X is None else type(X).__name__}.")
     if isinstance(X, np.ma.MaskedArray):
         raise ValueError("`X` must be an array without a mask, got a MaskedArray; fill it, or leave out its masked rows.")
     for where, dtype in _dtypes(X):
@@ -96,9 +96,8 @@ def entries_named(X: Any, first: int = 0) -> Iterator[None]:
             raise
         row, column = place
         name = repr(X.columns[column]) if hasattr(X, "columns") else column
-        where = f"row {first + row}, column {name} of `X`"
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{str(error).rstrip('.')}, in {where}: all columns must hold numbers.") from error
+        raise kind(f"`X` must hold numbers; at row {first + row}, column {name}: {error}") from error
 
 
 def _place_of(error: str, X: Any) -> tuple[int, int] | None:

@@ -85,12 +85,7 @@ class Extension:
         def block(part: slice) -> tuple[slice, Attention]:
             rows = X[part]
             sums, total, top, nearest = self._accumulate(rows, values, log_w, log_scale)
-            lost = np.flatnonzero(~np.isfinite(top))
-            if len(lost):
-                raise ValueError(
-                    f"`X` has rows at which the kernel vanishes for every training point, so that they have no extension: "
-                    f"{name_rows(lost + part.start + first)}."
-                )
+            _refuse_lost_rows(top, part.start + first)
             sums /= total[:, None]
             sums -= c
             return part, Attention(rows, sums, top + np.log(total), nearest, unit)
@@ -187,9 +182,21 @@ class LinearExtension:
             out[part] = self.kernel.formula.block(X[part], self.kernel.points) @ self.alpha
         return out
 
-    def log_mass(self, X: Array) -> Array:
+    def log_mass(self, X: Array, *, first: int = 0) -> Array:
         """log Σ_i w_i k(x, x_i), shape (len(X),)."""
         out = np.empty(len(X))
         for part in blocks(0, len(X), self.rows_together(X.shape[1])):
-            out[part] = logsumexp(self.kernel.formula.log_block(X[part], self.kernel.points), b=self.w, axis=1)
+            L = self.kernel.formula.log_block(X[part], self.kernel.points)
+            _refuse_lost_rows(L.max(axis=1), part.start + first)
+            out[part] = logsumexp(L, b=self.w, axis=1)
         return out
+
+
+def _refuse_lost_rows(largest: Array, first: int) -> None:
+    """Raise where the largest log k(x, x_i) of a row is not finite; rows count from ``first``."""
+    lost = np.flatnonzero(~np.isfinite(largest))
+    if len(lost):
+        raise ValueError(
+            f"`X` has rows at which the kernel vanishes for every training point, so that they have no extension: "
+            f"{name_rows(lost + first)}."
+        )

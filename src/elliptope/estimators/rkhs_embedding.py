@@ -142,6 +142,7 @@ class RKHSEmbedding(CertifiedEmbedding):
         self._check_solver_parameters()
         check_choice("normalize", self.normalize, (None, "unit"))
         posed = pose_rkhs(X, sample_weight, self)
+        self._check_width(len(posed.given.w))
 
         solution = self._solve(posed.operator)
         if self.verbose:
@@ -185,4 +186,4 @@ class RKHSEmbedding(CertifiedEmbedding):
 
     @underflows_to_zero
     def _score_rows(self, X: Array, *, first: int = 0) -> Array:
-        return self.training_.extension.log_mass(X)
+        return self.training_.extension.log_mass(X, first=first)

@@ -171,6 +171,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         """
         self._check_parameters()
         posed = pose(X, sample_weight, self)
+        self._check_width(len(posed.given.w))
         J = posed.operator
         warn_of_parts(J, posed.rule.scale_parameter)
         diagonal = resolve_diagonal(self.diagonal, posed.sample, posed.kernel, J)

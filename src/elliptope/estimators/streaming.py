@@ -21,7 +21,7 @@ from .._utils.blocks import blocks, rows_per_block
 from .._utils.callers import underflows_to_zero
 from .._utils.checks import check_integer
 from .._utils.files import atomic_write
-from .data import ANY_NUMBER, check_finite, entries_named, refuse_masks_and_dates
+from .data import ANY_NUMBER, check_finite, entries_named, refuse_no_numbers
 
 __all__ = ["score_to", "transform_to"]
 
@@ -90,7 +90,7 @@ class Streaming:
         check_is_fitted(self)
         if self._accepts_sparse and sparse.issparse(X):
             return _check_graph(self, X)
-        refuse_masks_and_dates(X)
+        refuse_no_numbers(X)
         rows = _rows_of(self, X).as_array()
         for part in blocks(0, len(rows), rows_per_block(rows.shape[1])):
             check_finite(self, rows[part], part.start)
@@ -105,7 +105,7 @@ class Streaming:
             graph, step = _check_graph(self, X), block_rows or self._default_rows()
             return ((part.start, graph[part]) for part in blocks(0, graph.shape[0], step))
         if hasattr(X, "shape"):
-            refuse_masks_and_dates(X)
+            refuse_no_numbers(X)
             return _blocks_of_array(self, _rows_of(self, X), block_rows or self._default_rows())
         if not isinstance(X, Iterable):
             raise TypeError(f"`X` must be an array or an iterable of blocks of rows, got {type(X).__name__}.")
@@ -190,7 +190,7 @@ def _blocks_of_iterable(estimator: Any, blocks: Iterable[Any]) -> Iterator[tuple
     first = 0
     for given in blocks:
         with _located(first), entries_named(given, first):
-            refuse_masks_and_dates(given)
+            refuse_no_numbers(given)
             block = validate_data(estimator, given, reset=False, ensure_min_samples=0, **ANY_NUMBER)
         check_finite(estimator, block, first)
         yield first, block

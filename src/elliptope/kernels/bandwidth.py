@@ -16,6 +16,7 @@ from sklearn.neighbors import NearestNeighbors
 from .._utils.arrays import Array
 from .._utils.callers import underflows_to_zero
 from .._utils.checks import check_extent, check_positive
+from .._utils.rounding import TINY
 
 # Neighbour whose distance sets the scale in the "knn" rule.
 _NEIGHBOUR = 10
@@ -43,7 +44,7 @@ def _distinct(X: Array, name: str) -> tuple[Array, int]:
 
 def _scale(scaled: float, exponent: int, rule: str, name: str) -> float:
     scale = math.ldexp(scaled, exponent)
-    if not (0 < scale < math.inf):
+    if not TINY <= scale < math.inf:
         raise ValueError(f"`{name}` rule {rule!r} gave {scale!r} on this data; rescale the data or pass a number.")
     return scale
 
