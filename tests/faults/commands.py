@@ -170,7 +170,7 @@ PENDING: dict[str, tuple[tuple[Command, Exit], str]] = {
     ),
     "more components than memory": (
         refused(EMBED + " --n-components 1000000000000", "`n_components` must be .*got 1000000000000"),
-        "advice to use another kernel",
+        "",
     ),
     "Parquet with an index": (
         refused(

@@ -70,7 +70,6 @@ SCALES = [
             f"data of size {scale:g}, σ {'by rule' if auto else 'given'}",
             lambda scale=scale, auto=auto: fitted(X * scale, bandwidth="auto" if auto else 1.5 * scale),
             Right("the embedding of data of size 1", partial(as_usual, bandwidth="auto" if auto else 1.5)),
-            pending="1e-4 off" if scale == 1e-160 else "",
         )
         for scale in (1e-160, 1e-100, 1e100, 1e150)
         for auto in (True, False)
@@ -89,7 +88,7 @@ SCALES = [
     case(
         "data of size 5e-324",
         lambda: SDPEmbedding().fit(5e-324 * np.round(10 * X)),
-        Error("`bandwidth` rule 'knn' gave 0.0 on this data; rescale the data or pass a number"),
+        Error("`bandwidth` rule 'knn' gave .*e-32. on this data; rescale the data or pass a number"),
     ),
     case("data shifted by 1e4", lambda: fitted(X + 1e4), USUAL),
     case("data shifted by 1e8", lambda: fitted(X + 1e8), USUAL),
@@ -114,14 +113,8 @@ WEIGHTS = [
             f"weights that are all {scale:g}",
             lambda scale=scale: fitted(X, np.full(40, scale)),
             Right("the embedding without weights, on its scale", as_usual),
-            pending=pending,
         )
-        for scale, pending in {
-            1e-300: "the cost is blamed",
-            1e-160: "transform(X) is off",
-            1e160: "rank 1 instead of 3",
-            1e300: "NaN from transform",
-        }.items()
+        for scale in (1e-300, 1e-160, 1e160, 1e300)
     ),
     *(
         case(
@@ -131,14 +124,9 @@ WEIGHTS = [
                 "the embedding without weights, on its scale",
                 lambda est: same(est.embedding_, type(est)().fit(X).embedding_, atol=1e-5),
             ),
-            pending=pending,
         )
-        for Estimator, scale, pending in [
-            (RKHSEmbedding, 1e-200, "X is blamed"),
-            (RKHSEmbedding, 1e160, "OverflowError"),
-            (DiffusionMap, 1e160, "overflow in a product"),
-            (DiffusionMap, 1e-160, ""),
-        ]
+        for Estimator in (RKHSEmbedding, DiffusionMap)
+        for scale in (1e-200, 1e-160, 1e160)
     ),
     case(
         "weights of 2",
@@ -167,14 +155,12 @@ WEIGHTS = [
                 est.embedding_, DiffusionMap(bandwidth=1.5).fit(X, sample_weight=1 - FIRST).embedding_, atol=1e-8
             ),
         ),
-        pending="entries of 1e33",
     ),
     case(
         "`diagonal` that differs between equal rows",
         lambda E: E(diagonal=np.linspace(1, 2, 41)).fit(np.vstack([X, X[:1]])),
         Error("`diagonal` must be the same for equal rows of X, got 1.0 at row 0 and 2.0 at row 40"),
         values=(SDPEmbedding, RKHSEmbedding),
-        pending="refused by RKHSEmbedding alone",
     ),
 ]
 CONSTANT = Warned("status 'degenerate'.*decrease `bandwidth`, or check that the points differ", vanishes)
@@ -231,7 +217,6 @@ BANDWIDTHS = [
         "DiffusionMap, σ = 1e-9",
         lambda: DiffusionMap(bandwidth=1e-9).fit(X),
         Warned("increase `bandwidth`|larger `bandwidth`", finite),
-        pending="no warning",
     ),
     case(
         "σ between a good and a constant kernel",
@@ -285,7 +270,6 @@ FAR = [
             lambda Z: np.isfinite(Z).all(),
         ),
         values=(1e3, 1e8, 1e150),
-        pending="the warning points into the package",
     ),
     case(
         "transform of rows so far that distances overflow",
@@ -302,7 +286,6 @@ FAR = [
         "RKHSEmbedding, score_samples of rows so far that distances overflow",
         lambda: RKHSEmbedding(random_state=0).fit(X).score_samples(1e160 * X),
         Error("`X` has rows at which the kernel vanishes"),
-        pending="-inf, without a word; the other estimators refuse such rows",
     ),
     case(
         "normalize='unit', rows far away",
@@ -315,13 +298,11 @@ ERRSTATE = [
         "fit under np.seterr(all='raise')",
         lambda: with_floating_point_errors(lambda: fitted(OUTLIER)),
         Right("the same as without", lambda est: same(est.embedding_, fitted(OUTLIER).embedding_)),
-        pending="FloatingPointError: underflow encountered in exp",
     ),
     case(
         "DiffusionMap under np.seterr(all='raise')",
         lambda: with_floating_point_errors(lambda: DiffusionMap(bandwidth=1.5).fit(OUTLIER)),
         Right("the same as without", lambda est: same(est.embedding_, DiffusionMap(bandwidth=1.5).fit(OUTLIER).embedding_)),
-        pending="FloatingPointError: underflow encountered in exp",
     ),
     case(
         "transform under np.seterr(all='raise')",

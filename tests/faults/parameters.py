@@ -83,13 +83,11 @@ SINGLE = [
         "SDPEmbedding, `n_components`: 10**12",
         lambda: SDPEmbedding(10**12).fit(X),
         Error("`n_components` must be .*at most .*got 1000000000000"),
-        pending="MemoryError, whose text advises another kernel on the command line",
     ),
     case(
         "SDPEmbedding, `n_components` above the rank",
         lambda: SDPEmbedding(20, random_state=0).fit(X),
         Warned("`n_components`.*rank", lambda est: not est.embedding_[:, 10:].any()),
-        pending="columns of zeros without a word",
     ),
     case(
         "SDPEmbedding, numbers of 401 digits: `bandwidth`, `tol`, `rank`, `max_iter`",

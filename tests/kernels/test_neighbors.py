@@ -348,7 +348,7 @@ class TestDisconnected:
         rng = np.random.default_rng(parts)
         X = np.vstack([rng.standard_normal((50 // parts, 2)) + 1e3 * part for part in range(parts)])
         w = rng.uniform(0.5, 2.0, len(X)) if weighted else np.ones(len(X))
-        with pytest.warns(UserWarning, match=f"has {parts} connected components.*larger `n_neighbors` connects"):
+        with pytest.warns(UserWarning, match=f"form {parts} separate groups; .* larger `n_neighbors` connects"):
             est = fit(X, w, kernel="neighbors", n_neighbors=5)
         naive = NaiveNeighbors(X, 5, w)
         values = np.linalg.eigvalsh(naive.Abar * np.sqrt(w[:, None] * w))
@@ -368,7 +368,7 @@ class TestDisconnected:
     def test_pairs(self):
         """As many parts as there can be."""
         X = np.repeat(10.0 * np.arange(15), 2)[:, None] + np.tile([0.0, 1.0], 15)[:, None]
-        with pytest.warns(UserWarning, match="has 15 connected components"):
+        with pytest.warns(UserWarning, match="form 15 separate groups"):
             est = fit(X, kernel="neighbors", n_neighbors=2)
         assert np.isfinite(est.embedding_).all()
         optimum, trace = clarabel(NaiveNeighbors(X, 2))

@@ -180,3 +180,34 @@ def test_bad_diagonal():
     for d in (np.ones(3), np.ones((2, 1)), 1.0):
         with pytest.raises(ValueError, match=r"`diagonal` must have one entry per row, shape \(2,\), got"):
             as_operator(np.eye(2), d)
+
+
+def test_products_of_another_shape():
+    C = symmetric()
+    for cut in (lambda P: P[:-1], lambda P: P[:, :-1], lambda P: P[:, 0], lambda P: P.T):
+        cost = LinearOperator((N, N), matvec=C.dot, matmat=lambda V, cut=cut: cut(C @ V), dtype=float)
+        with pytest.raises(ValueError, match=rf"`cost` must return products of shape \({N}, \d+\), got shape \("):
+            as_operator(cost)
+
+
+def test_a_diagonal_of_another_shape():
+    cost = WithDiagonal(symmetric())
+    cost.diagonal = lambda: np.ones(N - 1)
+    with pytest.raises(ValueError, match=rf"`cost` must have a diagonal of shape \({N},\), got shape \({N - 1},\)"):
+        as_operator(cost)
+
+
+def test_products_that_overwrite_what_they_are_given():
+    C, V = symmetric(), np.random.default_rng(0).standard_normal((N, 3))
+
+    def overwriting(C):
+        def matmat(V):
+            P = C @ V
+            V[...] = np.nan
+            return P
+
+        return LinearOperator((N, N), matvec=C.dot, matmat=matmat, dtype=float)
+
+    np.testing.assert_allclose(as_operator(overwriting(C)) @ V, C @ V, rtol=1e-12, atol=1e-12)
+    with pytest.raises(ValueError, match="`cost` must be symmetric"):
+        as_operator(overwriting(np.triu(C)))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._utils.arrays import Array
+from .._utils.callers import warn
 from .._utils.checks import name_rows
 from ..operators import KernelOperator, SparseOperator
 from ..sdp import Certificate, Solution
@@ -21,40 +20,46 @@ _SMALL_CONTRAST = 1e-6
 _IDENTITY_KERNEL = 1e-12
 
 
-def warn_of_parts(J: KernelOperator, stacklevel: int) -> None:
-    """Where a graph is not connected."""
+# What is wrong with a kernel that is the identity.
+NO_NEIGHBOURS = "No point has a neighbour within the bandwidth (K is the identity to rounding)"
+
+
+def is_identity(J: KernelOperator) -> bool:
+    """Whether the kernel is the identity to rounding, scales of rows apart."""
+    return bool((J.m <= (1 + _IDENTITY_KERNEL) * J.w * J.kernel_diagonal()).all())
+
+
+def warn_of_parts(J: KernelOperator, parameter: str) -> None:
+    """Where a graph is not connected; ``parameter`` is the one that sets the scale of distances."""
     parts = J.n_connected() if isinstance(J, SparseOperator) else 1
     if parts > 1:
-        warnings.warn(
-            f"The graph of neighbours has {parts} connected components, so that the eigenvalue 1 of A repeats: they are "
-            f"placed apart, and where there are many their positions may not be unique. A larger `n_neighbors` connects "
-            f"them.",
-            stacklevel=stacklevel,
+        warn(
+            f"Your data form {parts} separate groups; how the groups lie to each other may be arbitrary. A larger "
+            f"`{parameter}` connects them."
         )
 
 
-def judge(solution: Solution, posed: Posed, d: Array, *, verbose: bool, stacklevel: int) -> str:
+def judge(solution: Solution, posed: Posed, d: Array, *, verbose: bool) -> str:
     """The status of a fit; what the user should know of it is printed, or warned of."""
     J, rows = posed.operator, posed.sample.rows
-    _warn_of_hubs(J, d, solution.dual, rows, stacklevel + 1)
+    _warn_of_hubs(J, d, solution.dual, rows)
     constant = float(np.median(J.contrast())) < _SMALL_CONTRAST
     status = "degenerate" if constant and solution.status in ("optimal", "unconfirmed") else solution.status
     if verbose:
         print(f"{status}: {solution.message}")
     if status != "optimal":
         text = _advice(solution, status, J, d, rows, posed.rule.scale_parameter, constant)
-        warnings.warn(f"SDPEmbedding ended with status {status!r}: {text}", ConvergenceWarning, stacklevel=stacklevel)
+        warn(f"SDPEmbedding ended with status {status!r}: {text}", ConvergenceWarning)
     return status
 
 
-def _warn_of_hubs(J: KernelOperator, d: Array, y: Array, rows: Array, stacklevel: int) -> None:
+def _warn_of_hubs(J: KernelOperator, d: Array, y: Array, rows: Array) -> None:
     """Where Abar has a negative diagonal, y may be negative, too; and the extension of a row is y times the row."""
     reversed_ = (y <= 0) & (d > 0) & (J.contrast() < 0)
     if reversed_.any():
-        warnings.warn(
+        warn(
             f"So many points see those in rows {rows[reversed_][:_NAMED].tolist()} that `transform` does not return their "
-            f"embedding, but the opposite direction. With diagonal='kernel' they are placed at the origin instead.",
-            stacklevel=stacklevel,
+            f"embedding, but the opposite direction. With diagonal='kernel' they are placed at the origin instead."
         )
 
 
@@ -73,8 +78,8 @@ def _advice(
         remedy = f" The diagonal vanishes to rounding at {named}, which outweigh all others."
         if (J.contrast() < 0).any():  # not with a psd kernel
             remedy = f" So many points see those in {named} that d(x) is not positive there: they are at the origin."
-    elif (J.m <= (1 + _IDENTITY_KERNEL) * J.w * J.kernel_diagonal()).all():
-        remedy = f" No point has a neighbour within the bandwidth (K is the identity to rounding): increase `{parameter}`."
+    elif is_identity(J):
+        remedy = f" {NO_NEIGHBOURS}: increase `{parameter}`."
     elif status == "unconfirmed":
         remedy = " Fit once more with another `random_state`, and compare the embeddings."
     elif status == "degenerate":

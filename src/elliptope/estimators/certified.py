@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array
+from .._utils.callers import underflows_to_zero, warn
 from .._utils.checks import check_integer, check_positive
 from ..operators import Operator
 from ..sdp import Certificate, Solution, solve
@@ -15,6 +16,9 @@ from ..sdp.factors import SMALL_COLUMN
 from .base import Embedding, fix_signs
 from .pose import draw_seed
 from .progress import CallbackSupportMixin, progress_callback
+
+# How a warning begins that is of no use where many fits are made with the same `n_components`.
+ZERO_COLUMNS = "`n_components` is larger than the rank of the optimum,"
 
 
 class CertifiedEmbedding(CallbackSupportMixin, Embedding):
@@ -36,6 +40,7 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
         """Fit, and return ``embedding_``."""
         return self.fit(X, sample_weight=sample_weight).embedding_
 
+    @underflows_to_zero
     def learned_kernel(self, X: Array, Y: Array | None = None) -> Array:
         r"""The data-dependent Mercer kernel :math:`b_\star(x, y) = \Xi(x)\cdot\Xi(y)`, over all components.
 
@@ -43,6 +48,10 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
         """
         Xi = self._extension_of(X)
         return Xi @ (Xi if Y is None or Y is X else self._extension_of(Y)).T
+
+    def _extension_of(self, X: Any) -> Array:
+        """Ξ(x), all components, for rows that are still to be validated."""
+        return self._embed_rows(self._check_new(X))
 
     @abstractmethod
     def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Any: ...
@@ -72,9 +81,18 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
             callback=(lambda _: True) if interrupted else progress_callback(self, bool(self.verbose)),
         )
 
+    def _check_width(self, n: int) -> None:
+        if self.n_components is not None and self.n_components > n:
+            raise ValueError(f"`n_components` must be at most the number of rows, {n}, got {self.n_components!r}.")
+
     def _width(self, rank: int) -> int:
         """Columns of the embedding, for an optimum of that rank."""
-        return rank if self.n_components is None else int(self.n_components)
+        if self.n_components is None:
+            return rank
+        if self.n_components > rank:
+            zero = int(self.n_components) - rank
+            warn(f"{ZERO_COLUMNS} {rank}, so that the last {zero} of {self.n_components} columns of the embedding are zero.")
+        return int(self.n_components)
 
 
 def outcome(solution: Solution, status: str) -> dict[str, Any]:

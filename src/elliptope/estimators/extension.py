@@ -13,7 +13,6 @@ however far x lies, as long as its squared distances are finite.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -23,9 +22,11 @@ from scipy.special import logsumexp
 
 from .._utils.arrays import Array
 from .._utils.blocks import blocks, rows_per_block
+from .._utils.callers import warn
 from .._utils.checks import name_rows
 from .._utils.threads import in_order
 from ..kernels.base import FittedFormula, FittedKernel
+from ..operators import weight_unit
 
 # Radii are capped so that their squares, the values b(x, x) of the learned kernel, stay finite.
 _MAX_LOG_RADIUS = 0.5 * math.log(np.finfo(float).max) - 1
@@ -37,8 +38,9 @@ class Attention:
 
     X: Array  # (b, p): the points
     mean: Array  # (b, r): Σ_i p_i(x) f_i/√m_i - c
-    log_mass: Array  # (b,): log m_e(x)
+    log_mass: Array  # (b,): log m_e(x), for weights that count in the unit
     nearest: Array  # (b,): the training point with the largest k(x, x_i)/√k(x_i, x_i)
+    unit: float
 
 
 class Diagonal(Protocol):
@@ -61,7 +63,7 @@ class Extension:
 
     kernel: FittedKernel
     w: Array
-    m: Array
+    m: Array  # with M, those of the operator, for weights that count in its unit
     M: float
     self_similarity: Array  # (n,): k(x_i, x_i)
     F: Array
@@ -72,31 +74,28 @@ class Extension:
 
     def log_density(self) -> Array:
         """log m_e at the training points, (n,)."""
-        return np.log(self.m)
+        return np.log(self.m) + math.log(weight_unit(self.w))
 
     def attend(self, X: Array, *, first: int = 0, n_jobs: int = 1) -> Iterator[tuple[slice, Attention]]:
         """Blocks of rows of ``X`` with their means; every thread holds the kernel values of one block.
 
         Messages count rows from ``first``, the number that row 0 has in what the user gave.
         """
+        unit = weight_unit(self.w)
+        w = self.w / unit
         values = self.F / np.sqrt(self.m)[:, None]
-        c = (self.w * np.sqrt(self.m)) @ self.F / self.M
-        log_w, log_self = np.log(self.w), 0.5 * np.log(self.self_similarity)
+        c = (w * np.sqrt(self.m)) @ self.F / self.M
+        log_w, log_self = np.log(w), 0.5 * np.log(self.self_similarity)
         # By Cauchy and Schwarz no training point is more similar to x_i, in this measure, than x_i itself.
         log_scale = log_self if np.ptp(log_self) else None
 
         def block(part: slice) -> tuple[slice, Attention]:
             rows = X[part]
             sums, total, top, nearest = self._accumulate(rows, values, log_w, log_scale)
-            lost = np.flatnonzero(~np.isfinite(top))
-            if len(lost):
-                raise ValueError(
-                    f"`X` has rows at which the kernel vanishes for every training point, so that they have no extension: "
-                    f"{name_rows(lost + part.start + first)}."
-                )
+            _refuse_lost_rows(top, part.start + first)
             sums /= total[:, None]
             sums -= c
-            return part, Attention(rows, sums, top + np.log(total), nearest)
+            return part, Attention(rows, sums, top + np.log(total), nearest, unit)
 
         parts = blocks(0, X.shape[0], self.rows_together(X.shape[1]))
         yield from in_order(block, parts, 1 if self.kernel.threaded else n_jobs)
@@ -129,7 +128,7 @@ class Extension:
         """log m_e(x), shape (len(X),): the log of the kernel density, up to a constant."""
         out = np.empty(X.shape[0])
         for part, attention in self.attend(X, first=first, n_jobs=n_jobs):
-            out[part] = attention.log_mass
+            out[part] = attention.log_mass + math.log(attention.unit)
         return out
 
     def nystroem(self, X: Array, *, first: int = 0, n_jobs: int = 1) -> Array:
@@ -144,8 +143,8 @@ class Extension:
     ) -> Array:
         r"""The paper's extension: the Nyström direction with length :math:`\sqrt{d(x)}`, shape (len(X), r).
 
-        The norm runs over all columns of F. Another rule for ``directions`` may be given. Where √d(x) is too large for its square to be finite, the radius is capped
-        with a warning that names the rows; the direction stays exact.
+        The norm runs over all columns of F. Another rule for ``directions`` may be given. Where √d(x) is too large for its
+        square to be finite, the radius is capped with a warning that names the rows; the direction stays exact.
         """
         out = np.empty((X.shape[0], self.F.shape[1]))
         capped: list[Array] = []
@@ -159,16 +158,17 @@ class Extension:
             out[part] = unit * radius[:, None]
         if capped:
             rows = np.concatenate(capped)
-            warnings.warn(
+            warn(
                 f"`X` has rows so far from the training points that their radius √d(x) overflows: {name_rows(rows)}. Their "
-                f"direction is exact; their radius is capped at {math.exp(_MAX_LOG_RADIUS):.3g}.",
-                stacklevel=3,
+                f"direction is exact; their radius is capped at {math.exp(_MAX_LOG_RADIUS):.3g}."
             )
         return out
 
 
 def _unit_rows(F: Array) -> Array:
     """Rows scaled to length one. Zero rows stay: they happen on a null set, and zero is the answer without a preference."""
+    # A power of two first: squares of large or small rows may not be finite, or vanish.
+    F = np.ldexp(F, -np.frexp(np.abs(F).max(axis=1, keepdims=True))[1])
     length = np.sqrt(np.einsum("ij,ij->i", F, F))[:, None]
     return np.divide(F, length, out=np.zeros_like(F), where=length > 0)
 
@@ -195,9 +195,21 @@ class LinearExtension:
             out[part] = self.kernel.formula.block(X[part], self.kernel.points) @ self.alpha
         return out
 
-    def log_mass(self, X: Array) -> Array:
+    def log_mass(self, X: Array, *, first: int = 0) -> Array:
         """log Σ_i w_i k(x, x_i), shape (len(X),)."""
         out = np.empty(len(X))
         for part in blocks(0, len(X), self.rows_together(X.shape[1])):
-            out[part] = logsumexp(self.kernel.formula.log_block(X[part], self.kernel.points), b=self.w, axis=1)
+            L = self.kernel.formula.log_block(X[part], self.kernel.points)
+            _refuse_lost_rows(L.max(axis=1), part.start + first)
+            out[part] = logsumexp(L, b=self.w, axis=1)
         return out
+
+
+def _refuse_lost_rows(largest: Array, first: int) -> None:
+    """Raise where the largest log k(x, x_i) of a row is not finite; rows count from ``first``."""
+    lost = np.flatnonzero(~np.isfinite(largest))
+    if len(lost):
+        raise ValueError(
+            f"`X` has rows at which the kernel vanishes for every training point, so that they have no extension: "
+            f"{name_rows(lost + first)}."
+        )

@@ -15,11 +15,11 @@ from ..kernels.bandwidth import resolve_bandwidth
 from ..kernels.base import FittedFormula
 from ..kernels.stationary import LARGEST_NU, Matern
 from ..memory.planner import choose_operator
-from ..operators import RegularizedOperator
+from ..operators import RegularizedOperator, weight_unit
 from ..operators.matrix import DenseMatrix
 from ..theory import constants as theory
-from .diagonals import CallableDiagonal
-from .pose import Rows, validate_rows
+from .data import Rows, validate_rows
+from .diagonals import CallableDiagonal, given_diagonal
 from .sample import Sample, closest_pair, distinct_points
 
 # Order of the Matérn kernel by default: functions with one continuous derivative, which is what the theory asks for.
@@ -85,16 +85,7 @@ def _diagonal_on(sample: Sample, points: Array, diagonal: Any) -> Array:
         if diagonal != "constant":
             raise ValueError(f"`diagonal` must be 'constant', an array or a callable, got {diagonal!r}.")
         return np.ones(len(points))
-    given = check_vector("diagonal", diagonal, len(sample.place))
-    d = given[sample.rows]
-    other = np.flatnonzero((sample.place >= 0) & (d[sample.place] != given))
-    if len(other):
-        row, same = int(other[0]), int(sample.rows[sample.place[other[0]]])
-        raise ValueError(
-            f"`diagonal` must be the same for equal rows of X, got {float(given[same])!r} at row {same} and "
-            f"{float(given[row])!r} at row {row}."
-        )
-    return d
+    return given_diagonal(diagonal, sample, points)
 
 
 def _factorize(kernel: FittedFormula, sample: Sample, smoothness: float, jitter: Any, n_jobs: int) -> tuple[Array, Array]:
@@ -116,11 +107,12 @@ def _direction_on(points: Array, w: Array, direction: Any, K: Array, R: Array) -
     """u at the points, of unit norm in the RKHS."""
     if isinstance(direction, str):
         check_choice("direction", direction, ("mean",))
+        w = w / weight_unit(w)
         Kw = K @ w
         return Kw / np.sqrt(w @ Kw)
     if not callable(direction):
         raise ValueError(f"`direction` must be 'mean' or a callable, got {direction!r}.")
-    u = check_vector("direction", direction(points), len(K))
+    u = check_vector("direction", direction(points.copy()), len(K))  # it may overwrite them
     alpha, _ = dpotrs(R, u)
     return u / np.sqrt(u @ alpha)
 
@@ -152,8 +144,9 @@ def factorized_kernel(kernel: FittedFormula, jitter: float, n_jobs: int) -> tupl
 def regularized_cost(K: Array, R: Array, u: Array, w: Array, d: Array, regularization: float) -> RegularizedOperator:
     r"""J in the scaling of the unit diagonal: :math:`\sqrt d\,(w \bar K w - \lambda W^2 K^{-1})\,\sqrt d`, W = Σw.
 
-    K is used as it is, and overwritten.
+    Weights count in their :func:`~elliptope.operators.weight_unit`. K is used as it is, and overwritten.
     """
+    w = w / weight_unit(w)
     s = w * np.sqrt(d)
     ceiling = float(s @ K @ s)  # K is non-negative, and |B'_ij| ≤ √(d_i d_j)
     gain = DenseMatrix(K, s, (s * u)[:, None])

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._utils.arrays import Array
+from .._utils.callers import underflows_to_zero
 from .._utils.checks import check_choice, check_factor, check_integer
 from .._utils.threads import count_threads
 from ..kernels.base import FittedFormula
@@ -157,31 +158,36 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         self.verbose = verbose
 
     @with_callbacks
+    @underflows_to_zero
     def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None, start: Array | None = None) -> SDPEmbedding:
         """Solve the SDP on the rows of ``X`` (or on the kernel matrix ``X`` when precomputed).
 
-        ``sample_weight`` are quadrature weights w: a weight of two is a point given twice; a point of weight zero has no
-        influence and is embedded by the extension. ``start`` (n, r) is an embedding for the solver to start from instead of
-        a random one, such as that of the same rows at a nearby bandwidth; only the directions of its rows count. The optimum
+        ``sample_weight`` are quadrature weights w: a weight of two is a point given twice; a point of weight zero, or below
+        1e-100 of the largest, has no influence and is embedded by the extension. Multiplying all weights by a constant
+        changes lengths, by way of d(x), and nothing else. Where the largest is beyond 2^±100, ``certificate_`` is that of
+        the weights divided by a power of two. ``start`` (n, r) is an embedding for the solver to start from instead of a
+        random one, such as that of the same rows at a nearby bandwidth; only the directions of its rows count. The optimum
         does not depend on it.
         """
         self._check_parameters()
         posed = pose(X, sample_weight, self)
-        warn_of_parts(posed.operator, stacklevel=4)
-        diagonal = resolve_diagonal(self.diagonal, posed.sample, posed.kernel, posed.operator)
-        d = diagonal.on_sample(posed.point_rows, posed.operator)
-        posed.operator.set_row_scale(posed.operator.w * np.sqrt(d))
+        self._check_width(len(posed.given.w))
+        J = posed.operator
+        warn_of_parts(J, posed.rule.scale_parameter)
+        diagonal = resolve_diagonal(self.diagonal, posed.sample, posed.kernel, J)
+        d = diagonal.on_sample(posed.point_rows, J)
+        J.set_row_scale(J.w * np.sqrt(d))
 
         if start is None:
             start, interrupted = self._coarse_start(posed, d)
         else:
             start, interrupted = check_factor("start", start, len(posed.given.w))[posed.sample.rows], False
-        solution = self._solve(posed.operator, self.solver, start, interrupted)
-        status = judge(solution, posed, d, verbose=bool(self.verbose), stacklevel=4)
+        solution = self._solve(J, self.solver, start, interrupted)
+        status = judge(solution, posed, d, verbose=bool(self.verbose))
 
-        Xi, eigenvalues = eigenvectors(solution.factor, d, posed.operator.w)
+        Xi, eigenvalues = eigenvectors(solution.factor, d * diagonal.factor(J.unit), posed.sample.w)
         width = self._width(Xi.shape[1])
-        training = SDPTraining(posed.sample.rows, posed.extension(Xi), diagonal)
+        training = SDPTraining(posed.sample.rows, self.normalize, posed.extension(Xi), diagonal)
         Xi = posed.at_all_rows(Xi, lambda X: _embed(training, X, self.normalize, 0, self.n_jobs))
         return self._keep(
             **posed.given.columns,
@@ -233,10 +239,10 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         without bound away from them: a new point that lies where there was no data is embedded far out, in the direction of
         the training points nearest to it. Use ``normalize="unit"`` where only directions should count.
         """
-        return self._finish(self._embed_rows(self._check_new(X)))
+        return self._transform_rows(self._check_new(X))
 
     def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
-        return _embed(self.training_, X, self.normalize, first, self.n_jobs)
+        return _embed(self.training_, X, self.training_.normalize, first, self.n_jobs)
 
     def _extension_of(self, X: Any) -> Array:
         """With lengths, whatever ``normalize`` is: the learned kernel has them."""

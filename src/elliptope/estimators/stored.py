@@ -80,7 +80,7 @@ _LINEAR_EXTENSION = OneOf(
     }
 )
 # `rows` come first: they say what n is.
-_ROWS: dict[str, Field] = {"rows": Indices("n", below="N")}
+_ROWS: dict[str, Field] = {"rows": Indices("n", below="N"), "normalize": Optional(Choice(("unit",)))}
 _TRAINING: dict[type, dict[str, Field]] = {
     SDPTraining: _ROWS | {"extension": _EXTENSION, "diagonal": _DIAGONAL},
     DiffusionTraining: _ROWS | {"extension": _EXTENSION, "factor": Floats("r")},

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array, like
+from .._utils.callers import underflows_to_zero
 from .._utils.checks import check_bool, check_callable, check_choice, check_factor, check_integer, check_positive, check_rng
 from .._utils.threads import ONE_THREAD, one_blas_thread
 from ..operators import as_operator
@@ -65,6 +66,7 @@ class Solution:
         return f"Solution({self.status}: n={n}, {r} columns, {self.n_products} products, {self.certificate!r})"
 
 
+@underflows_to_zero
 def solve(
     cost: Any,
     diagonal: Array | None = None,
@@ -165,6 +167,7 @@ def _start(problem: Problem, rank: int | str, start: Array | None, rng: np.rando
     return random_start(n, min(check_integer("rank", rank, 1, "'auto' or "), n), rng)
 
 
+@underflows_to_zero
 def certify(
     cost: Any,
     factor: Array,

@@ -17,16 +17,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array
 
 from ..._utils.arrays import Array
+from ..._utils.callers import underflows_to_zero, warn
 from ..._utils.checks import check_positive
 from ..._utils.progress import ProgressBar
 from ..._version import __version__
 from ...kernels.choice import BUILT_IN
 from ...sdp import Certificate, NullSpace
 from ...sdp.steps import normalize_rows
-from ..pose import check_sample_weight
+from ..certified import ZERO_COLUMNS
+from ..data import validate_rows
 from ..sdp_embedding import SDPEmbedding
 from .checkpoint import Checkpoint, Entry, describe
 from .records import BandwidthPath, PathRecord, align, widen
@@ -41,6 +42,7 @@ _NAMED = 5
 __all__ = ["BandwidthPath", "PathRecord", "bandwidth_path"]
 
 
+@underflows_to_zero
 def bandwidth_path(
     X: Array,
     bandwidths: Iterable[float],
@@ -102,7 +104,7 @@ def bandwidth_path(
         messages.append(f"ended early, bandwidths missing: {len(path.missing)}; {remedy}.")
     messages += shortcomings(path.records)
     if messages:
-        warnings.warn("bandwidth_path: " + " ".join(messages), ConvergenceWarning, stacklevel=2)
+        warn("bandwidth_path: " + " ".join(messages), ConvergenceWarning)
     return path
 
 
@@ -120,8 +122,8 @@ def follow_path(
     """:func:`bandwidth_path` without its warning. A fit that has spent ``max_products`` ends with the status "max_iter"."""
     values = check_bandwidths(bandwidths)
     estimator = _check_estimator(parameters)
-    X = check_array(X, dtype=np.float64, ensure_min_samples=2, estimator=estimator, input_name="X")
-    w = check_sample_weight(sample_weight, len(X))
+    given = validate_rows(X, sample_weight, estimator)
+    X, w = given.X, given.w
     file = None if checkpoint is None else Checkpoint(checkpoint, _fingerprint(X, w, estimator))
     found = {} if file is None else {record.bandwidth: record for record in map(_from_entry, file.read())}
     done = {sigma: found[sigma] for sigma in values if sigma in found}
@@ -158,6 +160,7 @@ def _solve(
     begin = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # there will be one for the whole path
+        warnings.filterwarnings("ignore", ZERO_COLUMNS)
         est.fit(X, sample_weight=w, start=_predict(larger[-2:], sigma, w))
     if est.status_ == "interrupted":  # the fit has caught Ctrl-C, which was meant for the path
         raise KeyboardInterrupt
