@@ -25,7 +25,8 @@ from ..operators import (
     TruncatedOperator,
 )
 from ..operators.base import Operator
-from ..operators.polynomial import diffused, diffused_values, power
+from ..operators.polynomial import diffused_cost, diffused_values
+from .data import Rows, validate_rows
 from .extension import Extension
 from .sample import Sample, distinct_points, weighted_rows
 
@@ -42,26 +43,20 @@ class Posed:
     rule: KernelRule
     kernel: FittedKernel  # the rule, fitted to the points
     operator: KernelOperator
-    diffusion_time: int = 1
 
-    def cost(self, d: Array) -> Operator:
-        """J, for the diagonal d."""
-        scale = self.operator.w * np.sqrt(d)
-        if self.diffusion_time > 1:
-            return diffused(self.operator, power(self.diffusion_time), scale)
-        self.operator.set_row_scale(scale)
-        return self.operator
+    def cost(self, d: Array, diffusion_time: int = 1) -> Operator:
+        """J, for the diagonal d. It may be the operator itself, scaled, or use it: there is one at a time."""
+        return diffused_cost(self.operator, d, diffusion_time)
 
     @property
     def point_rows(self) -> Any:
         """The rows of X that are points."""
         return self.given.X[self.sample.rows]
 
-    def extension(self, F: Array) -> Extension:
+    def extension(self, F: Array, diffusion_time: int = 1) -> Extension:
         """The extension of F, (n, r), from the points to new rows."""
         A = self.operator
-        if self.diffusion_time > 1:
-            F = diffused_values(A, power(self.diffusion_time).divided(), F)
+        F = diffused_values(A, diffusion_time, F)
         return Extension(self.kernel, self.sample.w, A.m, A.M, A.kernel_diagonal(), F)
 
     def at_all_rows(self, F: Array, extend: Callable[[Any], Array]) -> Array:

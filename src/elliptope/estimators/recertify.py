@@ -13,6 +13,7 @@ from .._utils.checks import as_real
 from .._utils.threads import count_threads
 from ..kernels.checks import check_kernel_matrix
 from ..operators import DenseOperator, KernelOperator, Operator, SparseOperator
+from ..operators.polynomial import diffused_cost, diffused_values
 from ..sdp import Certificate, certify
 from .pose_rkhs import factorized_kernel, regularized_cost
 from .rkhs_embedding import RKHSEmbedding
@@ -67,13 +68,13 @@ def recertify(est: SDPEmbedding | RKHSEmbedding, K: Array | None = None) -> Cert
 def _sdp_program(est: SDPEmbedding, K: Array | None) -> tuple[Operator, Array, Array]:
     """J, the embedding with all its components, and d."""
     training, extension = est.training_, est.training_.extension
-    J = _operator(est, K)
-    _check_equal("degrees m", extension.m, J.m)
-    _check_equal("total masses M", extension.M, J.M)
-    d = training.diagonal.on_sample(training.points, J)
-    J.set_row_scale(J.w * np.sqrt(d))
-    _check_equal("rows of `embedding_`", est.embedding_[training.rows], est._finish(extension.F))
-    return J, extension.F, d * training.diagonal.factor(J.unit)
+    A, Xi, t = _operator(est, K), training.components, training.diffusion_time
+    _check_equal("degrees m", extension.m, A.m)
+    _check_equal("total masses M", extension.M, A.M)
+    d = training.diagonal.on_sample(training.points, A)
+    _check_equal("rows of `embedding_`", est.embedding_[training.rows], est._finish(Xi))
+    _check_equal("extended values", extension.F, diffused_values(A, t, Xi))
+    return diffused_cost(A, d, t), Xi, d * training.diagonal.factor(A.unit)
 
 
 def _operator(est: SDPEmbedding, K: Array | None) -> KernelOperator:

@@ -71,6 +71,12 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
     n_neighbors : int
         For ``kernel="neighbors"``, at least 2, a point counting itself; has no effect on the other kernels, nor on the
         bandwidth rules.
+    diffusion_time : int
+        t ≥ 1. The cost is that of t steps of diffusion, :math:`q(A) - v_0 v_0^\top` instead of :math:`A - v_0 v_0^\top`: a
+        larger t blurs detail within groups, and shows what holds them together. q is a polynomial of a degree of about
+        :math:`2.5\sqrt t` that follows :math:`\lambda^t` (see :func:`elliptope.operators.polynomial.power`); program,
+        certificate and ``transform`` are exact for this q. The bound d on the diagonal stays as it is. For t > 1 the kernel
+        must be stored: a kernel of neighbours, or ``operator="dense"``.
     operator : {"auto", "dense", "tiled", "nystroem", "sparse"}
         How the kernel is applied. ``"dense"`` stores it, which allows a proof. ``"tiled"`` recomputes it at every product;
         the certificate is then proved at wide bandwidths, and probabilistic at others. ``"nystroem"`` replaces it by one of
@@ -131,6 +137,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         diagonal: str | Array | Callable = "kernel",
         normalize: str | None = None,
         n_neighbors: int = 15,
+        diffusion_time: int = 1,
         operator: str = "auto",
         n_landmarks: int = 1000,
         solver: str = "auto",
@@ -147,6 +154,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         self.diagonal = diagonal
         self.normalize = normalize
         self.n_neighbors = n_neighbors
+        self.diffusion_time = diffusion_time
         self.operator = operator
         self.n_landmarks = n_landmarks
         self.solver = solver
@@ -172,11 +180,11 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         self._check_parameters()
         posed = pose(X, sample_weight, self)
         self._check_width(len(posed.given.w))
-        J = posed.operator
-        warn_of_parts(J, posed.rule.scale_parameter)
-        diagonal = resolve_diagonal(self.diagonal, posed.sample, posed.kernel, J)
-        d = diagonal.on_sample(posed.point_rows, J)
-        J.set_row_scale(J.w * np.sqrt(d))
+        A, t = posed.operator, int(self.diffusion_time)
+        warn_of_parts(A, posed.rule.scale_parameter)
+        diagonal = resolve_diagonal(self.diagonal, posed.sample, posed.kernel, A)
+        d = diagonal.on_sample(posed.point_rows, A)
+        J = posed.cost(d, t)
 
         if start is None:
             start, interrupted = self._coarse_start(posed, d)
@@ -185,9 +193,16 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         solution = self._solve(J, self.solver, start, interrupted)
         status = judge(solution, posed, d, verbose=bool(self.verbose))
 
-        Xi, eigenvalues = eigenvectors(solution.factor, d * diagonal.factor(J.unit), posed.sample.w)
+        Xi, eigenvalues = eigenvectors(solution.factor, d * diagonal.factor(A.unit), posed.sample.w)
         width = self._width(Xi.shape[1])
-        training = SDPTraining(posed.sample.rows, self.normalize, posed.extension(Xi), diagonal)
+        training = SDPTraining(
+            posed.sample.rows,
+            self.normalize,
+            posed.extension(Xi, t),
+            diagonal,
+            diffusion_time=t,
+            own_components=Xi if t > 1 else None,
+        )
         Xi = posed.at_all_rows(Xi, lambda X: _embed(training, X, self.normalize, 0, self.n_jobs))
         return self._keep(
             **posed.given.columns,
@@ -257,6 +272,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         check_integer("n_landmarks", self.n_landmarks, 1)
         check_choice("solver", self.solver, tuple(METHODS))
         check_integer("n_neighbors", self.n_neighbors, 1)
+        check_integer("diffusion_time", self.diffusion_time, 1)
 
 
 def _embed(training: SDPTraining, X: Array, normalize: str | None, first: int, n_jobs: int | None) -> Array:

@@ -82,7 +82,13 @@ _LINEAR_EXTENSION = OneOf(
 # `rows` come first: they say what n is.
 _ROWS: dict[str, Field] = {"rows": Indices("n", below="N"), "normalize": Optional(Choice(("unit",)))}
 _TRAINING: dict[type, dict[str, Field]] = {
-    SDPTraining: _ROWS | {"extension": _EXTENSION, "diagonal": _DIAGONAL},
+    SDPTraining: _ROWS
+    | {
+        "extension": _EXTENSION,
+        "diagonal": _DIAGONAL,
+        "diffusion_time": Integer(low=1),
+        "own_components": Optional(Floats("n", "r")),
+    },
     DiffusionTraining: _ROWS | {"extension": _EXTENSION, "factor": Floats("r")},
     RKHSTraining: _ROWS
     | {

@@ -41,6 +41,7 @@ class SDPTraining(Training):
     extension: Extension
     diagonal: SampledDiagonal  # the rule for d
     spread: Spread | None = None  # the rule for directions, where the program has a quadratic term
+    diffusion_time: int = 1
     own_components: Array | None = None  # (n, r): Ξ at the points; None where the extension holds it
 
     @property

@@ -22,8 +22,10 @@ from numpy.polynomial import chebyshev
 from .._utils.arrays import Array, largest, row_dots
 from .._utils.blocks import TILE, blocks
 from .base import KernelOperator, Operator
+from .dense import DenseOperator
 from .matrix import DenseMatrix
 from .metric import Metric
+from .sparse import SparseOperator
 
 # Sum of the coefficients of λ^t that are left out: what q differs from λ^t by, up to the correction at 0 and 1.
 _LEFT_OUT = 0.02
@@ -66,7 +68,7 @@ class Polynomial:
     def divided(self) -> Polynomial:
         """r with q(λ) = λ r(λ), for q(0) = 0."""
         quotient, _ = chebyshev.chebdiv(self.coefficients, (0.0, 1.0))
-        return Polynomial(tuple(quotient.tolist()))
+        return Polynomial(tuple(float(one) for one in quotient))
 
 
 def power(t: int) -> Polynomial:
@@ -94,33 +96,48 @@ def power(t: int) -> Polynomial:
         square = 0.5 * (1 - c.sum())  # λ² = (T_0 + T_2)/2
         c[0] += square
         c[2] += square
-    return Polynomial(tuple(c.tolist()))
+    return Polynomial(tuple(float(one) for one in c))
 
 
-def diffused(A: KernelOperator, q: Polynomial, row_scale: Array) -> Operator:
-    """J for the polynomial q of A, with rows and columns scaled; A is left with the row scale √w."""
+def diffused_cost(A: KernelOperator, d: Array, t: int) -> Operator:
+    """J for the diagonal d and the time t. A is used by it, with a row scale of its own."""
+    scale = A.w * np.sqrt(d)
+    if t == 1:
+        A.set_row_scale(scale)
+        return A
+    if not isinstance(A, DenseOperator | SparseOperator):
+        raise ValueError(
+            f"`diffusion_time` must be 1 unless the kernel is stored, got {t} with an operator that recomputes or "
+            f"approximates it. Use operator='dense', or a kernel of neighbours, such as kernel='neighbors'."
+        )
     root = np.sqrt(A.w)
     A.set_row_scale(root)
-    scale = row_scale / root
-    if A.n > _LARGEST_FORMED:
-        return PolynomialOperator(A, q, scale)
-    J = np.empty((A.n, A.n))
-    for columns in blocks(0, A.n, TILE):
-        E = np.eye(A.n, columns.stop - columns.start, -columns.start)  # columns of the identity
-        J[:, columns] = q.apply(A.matmat, E)
-    J += J.T
+    q, scale = power(t), scale / root
+    return _formed(A, q, scale) if A.n <= _LARGEST_FORMED else PolynomialOperator(A, q, scale)
+
+
+def diffused_values(A: KernelOperator, t: int, F: Array) -> Array:
+    r"""Values at the points whose extension under A is that of F, (n, r), under q(A).
+
+    They are :math:`W^{-1/2} r(S - u_0 u_0^\top) W^{1/2} F`, which differs from :math:`r(AW) F` by a multiple of v_0. An
+    extension removes that.
+    """
+    if t == 1:
+        return F
+    root = np.sqrt(A.w)
+    A.set_row_scale(root)
+    return power(t).divided().apply(A.matmat, root[:, None] * F) / root[:, None]
+
+
+def _formed(S: Operator, q: Polynomial, scale: Array) -> DenseMatrix:
+    """Diag(scale) q(S) Diag(scale), with q(S) stored."""
+    J = np.empty(S.shape)
+    for columns in blocks(0, S.n, TILE):
+        E = np.eye(S.n, columns.stop - columns.start, -columns.start)  # columns of the identity
+        J[:, columns] = q.apply(S.matmat, E)
+    J += J.T.copy()
     J *= 0.5
     return DenseMatrix(J, scale)
-
-
-def diffused_values(A: KernelOperator, r: Polynomial, F: Array) -> Array:
-    r""":math:`W^{-1/2} r(S - u_0 u_0^\top) W^{1/2} F`, for A with the row scale √w.
-
-    The extension of these values under A is that of F under q(A): they differ from :math:`r(AW) F` by a multiple of
-    v_0, which every extension removes.
-    """
-    root = np.sqrt(A.w)[:, None]
-    return r.apply(A.matmat, root * F) / root
 
 
 class PolynomialOperator(Operator):
