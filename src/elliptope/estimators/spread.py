@@ -34,7 +34,7 @@ _EXCESS = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class SpreadDirections:
     """What the extension needs to know of the quadratic term."""
 
     s: float
@@ -43,7 +43,7 @@ class Spread:
     kernel: KernelDiagonal  # d(x) = diag(Abar), whatever the bound on the diagonal is
 
     @classmethod
-    def of(cls, s: float, H: Array, e: Array, kernel: KernelDiagonal) -> Spread:
+    def of(cls, s: float, H: Array, e: Array, kernel: KernelDiagonal) -> SpreadDirections:
         """For unit rows H, (n, r), in the basis of the columns of the embedding."""
         values, basis = np.linalg.eigh(H.T @ (e[:, None] * H))
         return cls(s, values, basis, kernel)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from .._utils.arrays import Array
 from .diagonals import SampledDiagonal
 from .extension import Extension, LinearExtension
-from .spread import Spread
+from .spread import SpreadDirections
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class SDPTraining(Training):
 
     extension: Extension
     diagonal: SampledDiagonal  # the rule for d
-    spread: Spread | None = None  # the rule for directions, where the program has a quadratic term
+    spread: SpreadDirections | None = None  # the rule for directions, where the program has a quadratic term
     diffusion_time: int = 1
     own_components: Array | None = None  # (n, r): Ξ at the points; None where the extension holds it
 

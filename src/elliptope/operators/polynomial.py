@@ -67,8 +67,8 @@ class Polynomial:
 
     def divided(self) -> Polynomial:
         """r with q(λ) = λ r(λ), for q(0) = 0."""
-        quotient, _ = chebyshev.chebdiv(self.coefficients, (0.0, 1.0))
-        return Polynomial(tuple(float(one) for one in quotient))
+        quotient = np.asarray(chebyshev.chebdiv(self.coefficients, (0.0, 1.0))[0])
+        return Polynomial(tuple(quotient.tolist()))
 
 
 def power(t: int) -> Polynomial:
@@ -96,7 +96,7 @@ def power(t: int) -> Polynomial:
         square = 0.5 * (1 - c.sum())  # λ² = (T_0 + T_2)/2
         c[0] += square
         c[2] += square
-    return Polynomial(tuple(float(one) for one in c))
+    return Polynomial(tuple(c.tolist()))
 
 
 def diffused_cost(A: KernelOperator, d: Array, t: int) -> Operator:
