@@ -17,10 +17,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 
 import numpy as np
 
-from .._utils.arrays import Array, all_nonzero, as_numpy, like, namespace, row_dots, smallest, total
+from .._utils.arrays import Array, all_nonzero, as_numpy, hstack, like, namespace, row_dots, smallest, total
 from .._utils.rounding import UNIT
 from .factorization import Factorization, cholesky, cholesky_rounding, cholesky_solver
 from .metric import Metric
@@ -115,6 +116,14 @@ class Operator(ABC):
         """Columns that a product takes in little more time than one."""
         return 4
 
+    def norm_weights(self) -> Array:
+        r"""μ, (n,), with which :math:`\lVert B\rVert_F^2 = \sum_{ij} \mu_i \mu_j Z_{ij}^2`: 1 where B is Z itself."""
+        return namespace(self.offset()).ones_like(self.offset())
+
+    def deflated(self, Q: Array) -> Operator:
+        """J - QQᵀ for a thin Q, (n, q); what can be done with J can be done with it."""
+        raise TypeError(f"{type(self).__name__} cannot be deflated.")
+
     @property
     def can_factor(self) -> bool:
         """Whether :meth:`factorization` is available, so that optimality can be proved."""
@@ -204,6 +213,11 @@ class ScaledOperator(ExplicitOperator):
     def offset(self) -> Array:
         return self._s**2 * self.kernel_diagonal() - row_dots(self._Q, self._Q)
 
+    def deflated(self, Q: Array) -> Operator:
+        J = copy(self)  # which shares K
+        J._Q = hstack([self._Q, Q])
+        return J
+
     def rounding_in(self, metric: Metric, upper: float) -> float:
         # Diag(s) K Diag(s) is J_0 and, but for the diagonal, Q Qᵀ; so both are no larger than upper and Q Qᵀ together.
         root = metric.whiten_gradient(self._Q)
@@ -271,6 +285,10 @@ class KernelOperator(ScaledOperator):
         t, sqrt = like(self.m, t), namespace(self.m).sqrt
         self._s = t / sqrt(self.m)
         self._Q = (t * sqrt(self.m / self.M))[:, None]
+
+    def norm_weights(self) -> Array:
+        """w d, for a row scale t = w√d: B is an operator on L²(w)."""
+        return self._s**2 * self.m / self.w
 
     def cost_of_degrees(self, error: float) -> float:
         r"""Bound on :math:`|\operatorname{Tr}((J' - J) Z)|` over the elliptope, where J' has the exact degrees.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
-from .._utils.arrays import Array, all_nonzero, hollow, is_foreign, is_sparse, largest, like, namespace, owned
+from .._utils.arrays import Array, all_nonzero, hollow, is_foreign, is_sparse, largest, like, namespace, owned, row_dots
 from .._utils.blocks import TILE, blocks
 from .._utils.checks import as_real, check_entries, check_real, check_vector
 from .._utils.rounding import UNIT, gamma
@@ -32,6 +33,9 @@ class DenseMatrix(DenseStorage):
         self._Q = like(C, np.empty((self.n, 0)) if deflation is None else deflation)
         self._store(C)
 
+    def norm_weights(self) -> Array:
+        return self._s**2
+
 
 class UnscaledMatrix(DenseMatrix):
     """J = C. Products with small matrices take 4 % less time without a multiplication by ones."""
@@ -44,7 +48,7 @@ class UnscaledMatrix(DenseMatrix):
 
 
 class MatrixFree(Operator):
-    r"""J = Diag(s) C Diag(s) for a ``LinearOperator``, whose diagonal is asked for or read off products."""
+    r"""J = Diag(s) C Diag(s) - Q Qᵀ for a ``LinearOperator``, whose diagonal is asked for or read off products."""
 
     def __init__(self, C: LinearOperator, row_scale: Array) -> None:
         self.n = C.shape[0]
@@ -53,6 +57,7 @@ class MatrixFree(Operator):
         d = self._diagonal_of_C()
         self._check_symmetric(d)
         self._diagonal = row_scale**2 * d
+        self._Q = np.empty((self.n, 0))
 
     def _product(self, V: Array) -> Array:
         """C V, finite; from a copy of V, which the user's operator may overwrite."""
@@ -87,15 +92,29 @@ class MatrixFree(Operator):
         return found
 
     def core_matmat(self, V: Array) -> Array:
-        s = self._s[:, None]
-        return np.asfortranarray(s * self._product(s * V) - self._diagonal[:, None] * V)
+        s, Q = self._s[:, None], self._Q
+        G = s * self._product(s * V) - self._diagonal[:, None] * V
+        if Q.shape[1]:
+            G -= Q @ (Q.T @ V)
+            G += row_dots(Q, Q)[:, None] * V
+        return np.asfortranarray(G)
 
     def offset(self) -> Array:
-        return self._diagonal
+        return self._diagonal - row_dots(self._Q, self._Q) if self._Q.shape[1] else self._diagonal
+
+    def norm_weights(self) -> Array:
+        return self._s**2
+
+    def deflated(self, Q: Array) -> Operator:
+        J = copy(self)
+        J._Q = np.hstack([self._Q, Q])
+        return J
 
     def rounding_in(self, metric: Metric, upper: float) -> float:
         # The diagonal is taken off the product.
-        return self.product_error * (upper + 2 * largest(metric.solve(abs(self._diagonal)[:, None])))
+        root = metric.whiten_gradient(self._Q)
+        terms = largest(metric.solve(abs(self._diagonal)[:, None])) + float(np.vdot(root, root))
+        return self.product_error * (upper + 2 * terms)
 
 
 def as_operator(cost: Any, diagonal: Array | None = None) -> Operator:

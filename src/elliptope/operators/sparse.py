@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from .._utils.arrays import Array
+from .._utils.arrays import Array, row_dots
 from .._utils.threads import in_order, one_blas_thread
 from .base import KernelOperator, ScaledOperator
 
@@ -19,11 +19,10 @@ _LARGEST_DENSE = 10_000
 
 @dataclass(frozen=True)
 class _Part:
-    """Rows of Diag(s) K Diag(s), hollow, for one thread; and the squared norms of those rows of Q."""
+    """Rows of Diag(s) K Diag(s), hollow, for one thread."""
 
     rows: slice
     K: sparse.csr_array
-    deflated: Array
 
 
 class SparseStorage(ScaledOperator):
@@ -47,21 +46,21 @@ class SparseStorage(ScaledOperator):
         """As for other operators, but from a copy of K that is scaled once, and in parts that threads share."""
         if self._parts is None:
             self._parts = [self._part(rows) for rows in self._rows]
-        V = np.ascontiguousarray(V)
+        V, Q = np.ascontiguousarray(V), self._Q
         out = np.empty(V.shape, order="F")
 
         # The sum of a row does not depend on the part that it is in, so the number of threads changes nothing.
         def fill(part: _Part) -> None:
             rows = part.rows
             P = part.K @ V
-            if self._Q.shape[1]:
-                P -= self._Q[rows] @ QV
-                P += part.deflated[:, None] * V[rows]
+            if Q.shape[1]:
+                P -= Q[rows] @ QV
+                P += row_dots(Q[rows], Q[rows])[:, None] * V[rows]
             out[rows] = P
 
         # Setting the threads of BLAS takes longer than a small product.
         with one_blas_thread() if len(self._parts) > 1 else nullcontext():
-            QV = self._Q.T @ V
+            QV = Q.T @ V
             for _ in in_order(fill, self._parts, len(self._parts)):
                 pass
         return out
@@ -70,7 +69,7 @@ class SparseStorage(ScaledOperator):
         K = self._K[rows]  # a copy
         K.data *= np.repeat(self._s[rows], np.diff(K.indptr))
         K.data *= self._s[K.indices]
-        return _Part(rows, K, np.einsum("ij,ij->i", self._Q[rows], self._Q[rows]))
+        return _Part(rows, K)
 
     def kernel_diagonal(self) -> Array:
         return self._diagonal_of_K
@@ -103,6 +102,9 @@ class SparseMatrix(SparseStorage):
         self._Q = np.empty((self.n, 0))
         half = 0.5 * C  # first, or else the sum may overflow
         self._store(sparse.csr_array(half + half.T))
+
+    def norm_weights(self) -> Array:
+        return self._s**2
 
 
 class SparseOperator(SparseStorage, KernelOperator):

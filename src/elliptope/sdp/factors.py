@@ -40,13 +40,13 @@ def largest_rank(n: int) -> int:
     return int(math.sqrt(2 * n)) + 1
 
 
-def double_columns(H: Array, rng: np.random.Generator) -> Array:
-    """Twice the columns, but no more than :func:`largest_rank`; the new ones have small random entries.
+def double_columns(H: Array, rng: np.random.Generator, most: int | None = None) -> Array:
+    """Twice the columns, but no more than ``most``, or :func:`largest_rank`; the new ones have small random entries.
 
     A second-order critical point with a column to spare is optimal; others need not be.
     """
     n, r = H.shape
-    more = max(min(2 * r, largest_rank(n)) - r, 0)
+    more = max(min(2 * r, largest_rank(n) if most is None else most) - r, 0)
     # Half or twice as large makes no difference.
     return normalize_rows(hstack([H, like(H, 0.1 * rng.standard_normal((n, more)))]), rng)
 

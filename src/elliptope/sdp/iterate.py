@@ -9,6 +9,7 @@ from scipy.linalg.lapack import dsygv
 
 from .._utils.arrays import Array, as_numpy, inner, largest, namespace, row_norms, smallest, total
 from ..operators.metric import DiagonalMetric, Metric
+from .quadratic import Quadratic
 from .steps import measure
 
 # Products and diagonals up to this size, and products from its inverse on, have squares that neither overflow nor underflow,
@@ -33,17 +34,33 @@ class Iterate:
     .. math:: \big(\langle LH, M^{-1} LH\rangle / \text{gain}\big)^{1/2} .
 
     Rows count by how much the gain depends on them, so that a few weak ones do not hide that the gap is closed.
+
+    With a ``quadratic`` term P and the offset are those of :math:`J - EZE`, the cost of the linear program that Z solves if
+    it is optimal, and so are slack, y and residual; gain and objective are those of the program itself:
+    :math:`\text{gain} = \sum_i \text{slack}_i + \tfrac12 \sum_{i \ne j} e_i e_j Z_{ij}^2`, what is won over Z = I.
     """
 
-    def __init__(self, H: Array, P: Array, offset: Array, own_metric: Metric | None = None) -> None:
-        self.H, self.P, self.offset, self.own_metric = H, P, offset, own_metric
+    def __init__(
+        self,
+        H: Array,
+        P: Array,
+        offset: Array,
+        own_metric: Metric | None = None,
+        quadratic: Quadratic | None = None,
+    ) -> None:
+        self.H, self.P, self.offset, self.own_metric, self.quadratic = H, P, offset, own_metric, quadratic
         rows = measure(H, P)
         self.slack, self.residual, self.inverse_pull = rows.slack, rows.residual, rows.inverse
         if largest(rows.inverse) > _FREE:  # a row that no other holds has no scale: that of the strongest will do
             free = rows.inverse > _FREE
             self.inverse_pull = namespace(P).where(free, smallest(rows.inverse), rows.inverse)
         self.gain, self.absolute = rows.total, rows.absolute
-        square = rows.square if own_metric is None else inner(self.residual, self.displacement)
+        square = rows.square
+        if quadratic is not None:
+            self.gain += 0.5 * (quadratic.square - quadratic.own)
+            self.absolute += 0.5 * (quadratic.square + quadratic.own)
+        if own_metric is not None or quadratic is not None:
+            square = inner(self.residual, self.displacement)
         size = self.gain if self.gain > 0 else self.absolute
         self.defect = 0.0 if size == 0 else math.sqrt(max(square, 0.0) / size)
 
@@ -53,7 +70,7 @@ class Iterate:
 
     @cached_property
     def objective(self) -> float:
-        return self.gain + total(self.offset)
+        return self.gain + total(self.offset) + (0.5 * self.quadratic.own if self.quadratic is not None else 0.0)
 
     @property
     def rounding(self) -> float:
@@ -78,7 +95,19 @@ class Iterate:
     @cached_property
     def displacement(self) -> Array:
         r""":math:`M^{-1} L H`: how far rows are from where they ought to be; shape (n, r)."""
-        return self.metric.solve(self.residual)
+        return self.precondition(self.residual)
+
+    def precondition(self, V: Array) -> Array:
+        r""":math:`M^{-1} V`; where there is a quadratic term, the rows of which curve by :math:`e_i G`, also by that.
+
+        .. math:: (v_i + e_i G)^{-1} V_i,
+
+        with the pulls v: the part of the Hessian that belongs to row i alone.
+        """
+        if self.quadratic is None:
+            return self.metric.solve(V)
+        values, U = self.quadratic.axes
+        return ((V @ U) / (self.scale[:, None] + self.quadratic.e[:, None] * values)) @ U.T
 
     @cached_property
     def stationarity(self) -> float:

@@ -21,6 +21,7 @@ from .certificates.uniqueness import ZERO
 from .factors import random_start
 from .loop import Loop, Progress
 from .problem import Meter, Problem
+from .spread import Spread, resolve_spread
 from .steps import normalize_rows
 from .tuning import TUNING, Tuning
 from .verdict import Ended, verdict
@@ -60,6 +61,7 @@ class Solution:
     n_iter: int
     n_products: int
     history: list[Progress]
+    spread: Spread = Spread(0.0)
 
     def __repr__(self) -> str:
         n, r = self.factor.shape
@@ -80,6 +82,7 @@ def solve(
     rng: np.random.Generator | int | None = None,
     start: Array | None = None,
     callback: Callable[[Progress], Any] | None = None,
+    spread: float | Spread = 0.0,
     tuning: Tuning = TUNING,
 ) -> Solution:
     r"""Maximise :math:`\operatorname{Tr}(C B)` over :math:`B \succeq 0` with :math:`\operatorname{diag}(B) = d`.
@@ -124,12 +127,15 @@ def solve(
     tol, max_iter = check_positive("tol", tol), check_integer("max_iter", max_iter, 1)
     check_callable("callback", callback)
     polish, rng = check_bool("polish", polish), check_rng(rng)
-    problem = Problem(as_operator(cost, diagonal), tuning)
+    operator = as_operator(cost, diagonal)
+    problem = Problem(operator, tuning, resolve_spread(operator, spread).s)
+    if problem.spread and method == "power":
+        raise ValueError("`method` must be 'auto' where `spread` is positive, got 'power'.")
     limit = _PRODUCTS_PER_ITERATION * max(max_iter, 20)  # enough for a certificate, however few iterations
     if max_products is not None:
         limit = check_integer("max_products", max_products, 1, "None or ")
     # A factorisation tells whether the optimum is unique only at a factor that is accurate.
-    aim = min(tol, ZERO) if polish and problem.operator.can_factor else tol
+    aim = min(tol, ZERO) if polish and operator.can_factor and not problem.spread else tol
     loop = Loop(Meter(problem, limit), METHODS[method], aim, polish, max_iter, rng, callback)
     with one_blas_thread() if problem.n <= ONE_THREAD else nullcontext():
         certificate = loop.run(like(problem.offset, _start(problem, rank, start, rng)))
@@ -143,7 +149,7 @@ def _solution(loop: Loop, certificate: Certificate, tol: float, ended: Ended) ->
     loop.certified = loop.last.gain + certificate.gap
     final = loop.progress(loop.last, ended.iterations)
     final = final._replace(bound=certificate.upper_bound, relative_gap=certificate.relative_gap)
-    status, message = verdict(certificate, ended, tol, loop.polish, loop.tuning.polish)
+    status, message = verdict(certificate, ended, tol, loop.polish, loop.tuning.polish, loop.problem.spread > 0)
     return Solution(
         factor=loop.last.H,
         dual=loop.last.y,
@@ -153,6 +159,7 @@ def _solution(loop: Loop, certificate: Certificate, tol: float, ended: Ended) ->
         n_iter=ended.iterations,
         n_products=loop.meter.count,
         history=[*loop.history, final],
+        spread=Spread(loop.problem.spread),
     )
 
 
@@ -174,6 +181,7 @@ def certify(
     diagonal: Array | None = None,
     *,
     tol: float = 1e-6,
+    spread: float | Spread = 0.0,
     rng: np.random.Generator | int | None = None,
 ) -> Certificate:
     """Bound how far the objective of a given factor is from the optimum. The factor is not improved.
@@ -193,7 +201,8 @@ def certify(
         For tests with random vectors, where J cannot be factorised.
     """
     tol, rng = check_positive("tol", tol), check_rng(rng)
-    meter = Meter(Problem(as_operator(cost, diagonal)))
+    operator = as_operator(cost, diagonal)
+    meter = Meter(Problem(operator, spread=resolve_spread(operator, spread).s))
     H = check_factor("factor", factor, meter.problem.n)
     lengths = np.linalg.norm(H, axis=1)
     row = int(np.abs(lengths - 1).argmax())

@@ -19,8 +19,10 @@ class Ended:
     iterations: int
 
 
-def verdict(certificate: Certificate, ended: Ended, tol: float, polish: bool, settled: float) -> tuple[str, str]:
-    """Status and message of a solve with that certificate.
+def verdict(
+    certificate: Certificate, ended: Ended, tol: float, polish: bool, settled: float, concave: bool = False
+) -> tuple[str, str]:
+    """Status and message of a solve with that certificate; ``concave`` programs have one optimum.
 
     ``settled`` is the stationarity, relative to ``tol``, of rows that were polished.
     """
@@ -33,6 +35,8 @@ def verdict(certificate: Certificate, ended: Ended, tol: float, polish: bool, se
             f"the objective is optimal ({gap}), but {ended.spent} were not enough for an accurate factor: its rows are "
             f"stationary to {certificate.stationarity:.1e}; increase {ended.limit}"
         )
+    if reached and concave:
+        return "optimal", gap
     if reached:
         reason = _undetermined(certificate, tol, polish, settled)
         if reason:

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from ..._utils.arrays import Array
+from ..._utils.arrays import Array, row_dots
 from ..._utils.checks import check_factor, check_integer, check_vector
 from ..._utils.rounding import TINY, UNIT, gamma
 from ...kernels.base import Kernel
@@ -122,19 +122,24 @@ class TiledOperator(KernelOperator):
             self._error = self._error_bound() if self.relative_error else 0.0
         return self._error, self._error
 
+    def deflated(self, Q: Array) -> Operator:
+        _ = self.error_bounds  # kept from now on, for all that share these tiles
+        return super().deflated(Q)
+
     @property
     def entry_error(self) -> float:
         """BLAS may round a tile that is computed again in another way."""
         return self.relative_error
 
     def core_square(self, v: Array) -> float:
-        r"""By two products: with a = s/√v and b = q/√v, :math:`\sum_{i\ne j} (a_i K_{ij} a_j - b_i b_j)^2`, term by term."""
-        a, b = np.abs(self._s) / np.sqrt(v), np.abs(self._Q[:, 0]) / np.sqrt(v)
+        r"""By two products: with a = s/√v and rows b of Q/√v, :math:`\sum_{i\ne j} (a_i K_{ij} a_j - b_i \cdot b_j)^2`."""
+        a, b = np.abs(self._s) / np.sqrt(v), self._Q / np.sqrt(v)[:, None]
         kernel = float(a**2 @ self._tiles.hollow_matmat((a**2)[:, None], squared=True)[:, 0])
-        mixed = float((a * b) @ self._tiles.hollow_matmat((a * b)[:, None])[:, 0])
-        deflation = float((b**2).sum() ** 2 - (b**4).sum())
+        ab, gram, squares = a[:, None] * b, b.T @ b, row_dots(b, b)
+        mixed = float(np.vdot(ab, self._tiles.hollow_matmat(ab)))
+        deflation = float(np.vdot(gram, gram) - squares @ squares)
         error = 4 * (self.relative_error + gamma(self.n + 2 * ROUNDINGS))
-        return kernel - 2 * mixed + deflation + error * (math.sqrt(kernel) + float((b**2).sum())) ** 2
+        return kernel - 2 * mixed + deflation + error * (math.sqrt(kernel) + float(squares.sum())) ** 2
 
     def _error_bound(self) -> float:
         errors, mu, s, q = self._errors, self.degree_error, np.abs(self._s), np.abs(self._Q[:, 0])

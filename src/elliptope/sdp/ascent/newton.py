@@ -51,21 +51,24 @@ def _direction(meter: Meter, iterate: Iterate, goal: Goal, forcing: float, max_c
     xp = namespace(H)
     D = xp.zeros_like(H)
     r = xp.asarray(iterate.residual, copy=True)
-    z = project(iterate.metric.solve(r), H)
+    z = project(iterate.precondition(r), H)
     p = -z
     rz = inner(r, z)
     # No further than where the solve will stop.
     enough = min(meter.problem.tuning.forcing, goal.aim / max(iterate.defect, TINY))
     target = rz * max(forcing, enough) ** 2
     for step in range(max_cg):
-        Lp = project(slack * p - meter.product(p), H)
+        Lp = slack * p - meter.product(p)
+        if iterate.quadratic is not None:
+            Lp += iterate.quadratic.hessian(p)
+        Lp = project(Lp, H)
         curvature = inner(p, Lp)
         if curvature <= 0:
             return (p if step == 0 else D), True
         a = rz / curvature
         D += a * p
         r += a * Lp
-        z = project(iterate.metric.solve(r), H)
+        z = project(iterate.precondition(r), H)
         rz, previous = inner(r, z), rz
         if rz <= target:
             return D, True

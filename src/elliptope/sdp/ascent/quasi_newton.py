@@ -117,8 +117,8 @@ class Pairs:
         u = inverse @ as_numpy(S @ q)
         q = q - like(q, u) @ Y
         change = matrix(self.changes[self.last, :], shape)
-        z = vector(iterate.metric.solve(matrix(q, shape)))
-        z *= float(diagonal[self.last]) / inner(change, iterate.metric.solve(change))
+        z = vector(iterate.precondition(matrix(q, shape)))
+        z *= float(diagonal[self.last]) / inner(change, iterate.precondition(change))
         w = (diagonal * u - as_numpy(Y @ z)) @ inverse
         z += like(q, w) @ S
         return matrix(z, shape)
@@ -142,5 +142,5 @@ class CompiledPairs(Pairs):
 
 def memory_for(iterate: Iterate, tuning: Tuning) -> Pairs:
     """For the iterates that follow: all have the shape, and are in the order, of the first."""
-    compiled = iterate.own_metric is None and steps.can_compile(iterate.H, iterate.P)
+    compiled = iterate.own_metric is None and iterate.quadratic is None and steps.can_compile(iterate.H, iterate.P)
     return (CompiledPairs if compiled else Pairs)(iterate.H, tuning)

@@ -30,13 +30,14 @@ Steps = Generator[Iterate, None, Iterate]
 def auto(meter: Meter, H: Array, goal: Goal, rng: np.random.Generator) -> Iterator[Iterate]:
     """Approach the basin of the optimum, then converge in it, or by factorisations where the approach is slow."""
     problem, tuning = meter.problem, meter.problem.tuning
-    factors = problem.operator.has_entries
+    factors = problem.operator.has_entries and not problem.spread
     small = factors and problem.n <= tuning.small
     patience = tuning.patience if small else tuning.patience_per_row * problem.n
     budget = meter.count + patience if factors and problem.n <= tuning.interior_point_rows else math.inf
     iterate = yield from _warm_up(meter, H, rng)
     # A start in the basin was polished before: more columns would only move it away.
     polished = iterate.defect < tuning.basin
+    largest = problem.n if problem.spread else largest_rank(problem.n)
     while True:
         iterate = yield from _approach(meter, iterate, goal, rng, budget)
         slow = iterate.defect >= tuning.basin and meter.count > budget
@@ -47,10 +48,10 @@ def auto(meter: Meter, H: Array, goal: Goal, rng: np.random.Generator) -> Iterat
             break
         compressed = _compress(meter, iterate, rng)
         yield compressed  # before columns are added: it may be proved optimal as it is
-        if polished or compressed is not iterate or iterate.H.shape[1] >= largest_rank(problem.n):
+        if polished or compressed is not iterate or iterate.H.shape[1] >= largest:
             iterate = compressed
             break
-        iterate = meter.evaluate(double_columns(iterate.H, rng))
+        iterate = meter.evaluate(double_columns(iterate.H, rng, largest))
     if not slow:
         iterate, slow = yield from _converge(meter, iterate, goal, rng)
     if slow:
@@ -119,7 +120,7 @@ def _converge(
 ) -> Generator[Iterate, None, tuple[Iterate, bool]]:
     """Newton's method; by factorisations where conjugate gradients take too long. Also returns whether these do, too."""
     problem, tuning = meter.problem, meter.problem.tuning
-    dense = problem.operator.has_entries and problem.n <= tuning.dense_newton_rows
+    dense = problem.operator.has_entries and not problem.spread and problem.n <= tuning.dense_newton_rows
     iterate, converged = yield from newton(meter, iterate, goal, rng, tuning.patience if dense else 10 * tuning.patience)
     if converged:
         return iterate, False

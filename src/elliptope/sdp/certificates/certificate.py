@@ -60,6 +60,9 @@ class Certificate:
     error_below, error_above : float
         What the operator may be off by where it stands for a costlier one: the optimum of the exact problem lies in
         ``exact_interval``. Zero where J is exact up to rounding. All else is about the operator as it is.
+    distance_bound : float
+        Bound on :math:`\\lVert B - B_\\star\\rVert_F / \\lVert B\\rVert_F`, of the same grade, over the rows with J_ii > 0. It
+        is finite for a program with a quadratic term alone, the optimum of which is unique on these rows.
     """
 
     objective: float
@@ -74,6 +77,7 @@ class Certificate:
     null_space: NullSpace | None = None
     error_below: float = 0.0
     error_above: float = 0.0
+    distance_bound: float = math.inf
 
     @property
     def relative_gap(self) -> float:
@@ -120,6 +124,8 @@ def dual_metrics(iterate: Iterate) -> dict[str, Metric]:
         "multiplicative": iterate.y,
         "additive": namespace(iterate.y).full_like(iterate.y, size if size > 0 else 1.0),
     }
+    if iterate.quadratic is not None:  # at s = 1 and J ⪰ 0 slack and y vanish
+        candidates["mixed"] = iterate.pull + iterate.quadratic.e**2
     return {name: DiagonalMetric(v) for name, v in candidates.items() if smallest(v) > _WEIGHT_FLOOR * largest(v)}
 
 
@@ -137,7 +143,10 @@ def bound(
     """p⋆ ≤ Σy + sm + extra, with the rounding of the sums on the safe side; and what J itself may be wrong by."""
     n, weight = iterate.slack.shape[0], metric.total(iterate.objective)
     core, offset = absolute_total(iterate.slack), absolute_total(iterate.offset)
-    gap = s * weight + extra + 2 * n * UNIT * (core + (s * weight if s < math.inf else 0.0))
+    sums = core + (s * weight if s < math.inf else 0.0)
+    if iterate.quadratic is not None:
+        sums += iterate.quadratic.square + iterate.quadratic.own
+    gap = s * weight + extra + 2 * n * UNIT * sums
     gain = iterate.gain
     if iterate.isolated:  # J is diagonal
         gain = offset or weight
@@ -155,6 +164,7 @@ def bound(
         null_space=null,
         error_below=errors[0],
         error_above=errors[1],
+        distance_bound=math.inf if iterate.quadratic is None else iterate.quadratic.distance_bound(gap),
     )
 
 

@@ -35,6 +35,7 @@ def attempt_proof(meter: Meter, iterate: Iterate, rng: np.random.Generator, tol:
 
     Without a proof it says nothing (``upper_bound`` is infinite). Where nothing can be factorised, a test is made.
     """
+    meter = meter.linearized(iterate)
     first = _by_moments(meter, iterate, rng)
     # Where a proof by moments misses the tolerance by the residual of H, so would a factorisation.
     if first is not None and first.relative_gap > tol and iterate.least_gap > tol:
@@ -46,6 +47,7 @@ def attempt_proof(meter: Meter, iterate: Iterate, rng: np.random.Generator, tol:
 
 def certify_converged(meter: Meter, iterate: Iterate, rng: np.random.Generator, tol: float) -> Found:
     """A proof that meets ``tol``; or an estimate with the direction in which the ascent can go on."""
+    meter = meter.linearized(iterate)
 
     def prove_or_estimate() -> Found:
         low = _lowest(meter, iterate, rng)
@@ -60,6 +62,7 @@ def certify_converged(meter: Meter, iterate: Iterate, rng: np.random.Generator, 
 
 def prove(meter: Meter, iterate: Iterate, rng: np.random.Generator, tol: float) -> Certificate:
     """The best bound there is, however large and whatever it costs: a proof where J can be factorised, else a test."""
+    meter = meter.linearized(iterate)
     first = _by_moments(meter, iterate, rng)
     if not meter.problem.operator.can_factor and (first is None or first.relative_gap > tol):
         tested, _ = certify_by_tests(meter, iterate, rng, tol, saddle=False)
@@ -73,6 +76,7 @@ def prove(meter: Meter, iterate: Iterate, rng: np.random.Generator, tol: float) 
 
 def quick_bound(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> Certificate:
     """A probabilistic bound for a few dozen products, or fewer where fewer are left; none where none are."""
+    meter = meter.linearized(iterate)
     return lanczos_bound(meter, iterate, rng) if meter.left >= 1 else no_bound(iterate, meter.problem.operator)
 
 
@@ -92,7 +96,7 @@ def _with_factorization(
     can_factor = meter.problem.operator.can_factor
     proved = first is not None and first.relative_gap <= tol
     # A factorisation tells the null space of L from the range of H where products do not.
-    readable = can_factor and iterate.defect <= meter.problem.tuning.basin
+    readable = can_factor and iterate.quadratic is None and iterate.defect <= meter.problem.tuning.basin
     if first is not None and proved and (first.null_space is not None or not readable):
         return first, None
     if not can_factor:

@@ -125,7 +125,7 @@ def ritz_bound(meter: Meter, iterate: Iterate, name: str, metric: Metric, ritz: 
 def estimate_gap(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> float:
     """What the gap would be if the Ritz value of a short Lanczos run were the eigenvalue; optimistic, for display only."""
     metric = next(iter(dual_metrics(iterate).values()))
-    (ritz,) = whitened_lanczos(meter, iterate, [metric], rng, 15)
+    (ritz,) = whitened_lanczos(meter.linearized(iterate), iterate, [metric], rng, 15)
     return max(0.0, -ritz.lower) * metric.total(iterate.objective)
 
 
