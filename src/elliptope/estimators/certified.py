@@ -65,7 +65,12 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
             check_integer("rank", self.rank, 1, "'auto' or ")
 
     def _solve(
-        self, J: Operator, method: str = "auto", start: Array | None = None, interrupted: bool = False
+        self,
+        J: Operator,
+        method: str = "auto",
+        start: Array | None = None,
+        interrupted: bool = False,
+        spread: float = 0.0,
     ) -> Solution:
         """Solve; from a ``start`` that was ``interrupted``, return it as it is, with its bound."""
         return solve(
@@ -78,6 +83,7 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
             max_products=self._max_products,
             rng=np.random.default_rng(draw_seed(self.random_state)),
             start=start,
+            spread=spread,
             callback=(lambda _: True) if interrupted else progress_callback(self, bool(self.verbose)),
         )
 

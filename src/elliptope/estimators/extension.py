@@ -154,7 +154,7 @@ class Extension:
             if far.any():
                 capped.append(np.flatnonzero(far) + part.start + first)
             radius = np.exp(np.minimum(log_radius, _MAX_LOG_RADIUS))
-            unit = _unit_rows(attention.mean) if directions is None else directions.directions(attention)
+            unit = unit_rows(attention.mean) if directions is None else directions.directions(attention)
             out[part] = unit * radius[:, None]
         if capped:
             rows = np.concatenate(capped)
@@ -165,7 +165,7 @@ class Extension:
         return out
 
 
-def _unit_rows(F: Array) -> Array:
+def unit_rows(F: Array) -> Array:
     """Rows scaled to length one. Zero rows stay: they happen on a null set, and zero is the answer without a preference."""
     # A power of two first: squares of large or small rows may not be finite, or vanish.
     F = np.ldexp(F, -np.frexp(np.abs(F).max(axis=1, keepdims=True))[1])

@@ -14,7 +14,7 @@ from .._utils.threads import count_threads
 from ..kernels.checks import check_kernel_matrix
 from ..operators import DenseOperator, KernelOperator, Operator, SparseOperator
 from ..operators.polynomial import diffused_cost, diffused_values
-from ..sdp import Certificate, certify
+from ..sdp import Certificate, Spread, certify
 from .pose_rkhs import factorized_kernel, regularized_cost
 from .rkhs_embedding import RKHSEmbedding
 from .sdp_embedding import SDPEmbedding
@@ -61,8 +61,13 @@ def recertify(est: SDPEmbedding | RKHSEmbedding, K: Array | None = None) -> Cert
     if not isinstance(est, SDPEmbedding | RKHSEmbedding):
         raise TypeError(f"`est` must be an SDPEmbedding or an RKHSEmbedding, got {type(est).__name__}.")
     check_is_fitted(est)
-    J, Xi, d = _sdp_program(est, K) if isinstance(est, SDPEmbedding) else _rkhs_program(est, K)
-    return certify(J, _feasible_factor(Xi, d), tol=est.tol, rng=0)
+    if isinstance(est, RKHSEmbedding):
+        J, Xi, d = _rkhs_program(est, K)
+        return certify(J, _feasible_factor(Xi, d), tol=est.tol, rng=0)
+    J, Xi, d = _sdp_program(est, K)
+    directions = est.training_.spread
+    spread = Spread(0.0 if directions is None else directions.s)
+    return certify(J, _feasible_factor(Xi, d), spread=spread, tol=est.tol, rng=0)
 
 
 def _sdp_program(est: SDPEmbedding, K: Array | None) -> tuple[Operator, Array, Array]:

@@ -19,13 +19,15 @@ from ..kernels.choice import KERNEL_NAMES, find_kernel, unknown_kernel
 from ..memory.planner import OPERATORS
 from ..operators import TiledOperator
 from ..sdp import METHODS
+from ..sdp.spread import spread_weights
 from .advice import judge, warn_of_parts
 from .base import KernelEmbedding, finish
 from .certified import CertifiedEmbedding, eigenvectors, outcome
-from .diagonals import resolve_diagonal
+from .diagonals import KernelDiagonal, resolve_diagonal
 from .extension import Attention, Diagonal
 from .pose import Posed, draw_seed, pose
 from .progress import with_callbacks
+from .spread import SpreadDirections
 from .starts import truncated_start
 from .training import SDPTraining
 
@@ -77,6 +79,13 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         :math:`2.5\sqrt t` that follows :math:`\lambda^t` (see :func:`elliptope.operators.polynomial.power`); program,
         certificate and ``transform`` are exact for this q. The bound d on the diagonal stays as it is. For t > 1 the kernel
         must be stored: a kernel of neighbours, or ``operator="dense"``.
+    spread : float
+        η ≥ 0, or infinite. 0: the paper's program. η > 0: the strictly concave program
+        :math:`\max \operatorname{Tr}(\bar A B) - \frac s2 \lVert B\rVert_F^2` with the same constraints (with weights, and
+        another d, rows weigh accordingly; see :func:`elliptope.sdp.solve`), where s = ``spread_`` is
+        :math:`\min(1, \eta\, \lambda_1(J)/\operatorname{Tr} J)`. Its optimum is unique, the certificate bounds the distance
+        of B to it, and the rank grows with η: 0.05 to 0.3 changes little but that, 1 gives tens of columns, and infinity
+        the kernel of diffusion maps, B = Abar.
     operator : {"auto", "dense", "tiled", "nystroem", "sparse"}
         How the kernel is applied. ``"dense"`` stores it, which allows a proof. ``"tiled"`` recomputes it at every product;
         the certificate is then proved at wide bandwidths, and probabilistic at others. ``"nystroem"`` replaces it by one of
@@ -115,6 +124,8 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         ``"unconfirmed"``: it is optimal, and whether others are as good could not be established. ``"max_iter"``:
         ``tol`` was not reached within ``max_iter`` iterations, or there was no further progress before; the warning says
         which. ``"interrupted"``: stopped by Ctrl-C or a callback, with the best iterate so far.
+    spread_ : float
+        s, the weight of the quadratic term.
     n_iter_, n_products_ : int
         Iterations, and block products with J (the unit of work).
     training_ : Training
@@ -138,6 +149,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         normalize: str | None = None,
         n_neighbors: int = 15,
         diffusion_time: int = 1,
+        spread: float = 0.0,
         operator: str = "auto",
         n_landmarks: int = 1000,
         solver: str = "auto",
@@ -155,6 +167,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         self.normalize = normalize
         self.n_neighbors = n_neighbors
         self.diffusion_time = diffusion_time
+        self.spread = spread
         self.operator = operator
         self.n_landmarks = n_landmarks
         self.solver = solver
@@ -190,16 +203,21 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
             start, interrupted = self._coarse_start(posed, d)
         else:
             start, interrupted = check_factor("start", start, len(posed.given.w))[posed.sample.rows], False
-        solution = self._solve(J, self.solver, start, interrupted)
-        status = judge(solution, posed, d, verbose=bool(self.verbose))
+        solution = self._solve(J, self.solver, start, interrupted, self.spread)
+        s = solution.spread.s
+        e = spread_weights(J, s)
+        status = judge(solution, posed, d, e, verbose=bool(self.verbose))
 
-        Xi, eigenvalues = eigenvectors(solution.factor, d * diagonal.factor(A.unit), posed.sample.w)
+        factor = diagonal.factor(A.unit)
+        Xi, eigenvalues = eigenvectors(solution.factor, d * factor, posed.sample.w)
         width = self._width(Xi.shape[1])
+        directions = SpreadDirections.of(s, Xi, e * np.sqrt(factor), KernelDiagonal(posed.kernel, A.M))
         training = SDPTraining(
             posed.sample.rows,
             self.normalize,
             posed.extension(Xi, t),
             diagonal,
+            directions,
             diffusion_time=t,
             own_components=Xi if t > 1 else None,
         )
@@ -212,6 +230,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
             eigenvalues_=eigenvalues,
             n_components_=width,
             training_=training,
+            spread_=solution.spread.s,
         )
 
     def _coarse_start(self, posed: Posed, d: Array) -> tuple[Array | None, bool]:
@@ -220,7 +239,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         The kernel cut off, where that leaves most of it and not many entries; else a sample of the points.
         """
         J, kernel = posed.operator, posed.kernel
-        if not isinstance(J, TiledOperator) or J.n <= _COARSE_ROWS:
+        if not isinstance(J, TiledOperator) or J.n <= _COARSE_ROWS or self.spread:
             return None, False
         assert isinstance(kernel, FittedFormula)
         solution = truncated_start(J, kernel, J.w * np.sqrt(d), self.rank, draw_seed(self.random_state))
@@ -278,7 +297,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
 def _embed(training: SDPTraining, X: Array, normalize: str | None, first: int, n_jobs: int | None) -> Array:
     """All components at rows X, the first of which is row ``first`` of the input."""
     diagonal = _AnyLength(training.diagonal) if normalize == "unit" else training.diagonal
-    return training.extension.normalized(X, diagonal, first=first, n_jobs=count_threads(n_jobs))
+    return training.extension.normalized(X, diagonal, training.spread, first=first, n_jobs=count_threads(n_jobs))
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ import numpy as np
 
 from .._utils.arrays import Array
 from .diagonals import KernelDiagonal
-from .extension import Attention
+from .extension import Attention, unit_rows
 
 # Bounds on log ρ(x): beyond them the quadratic term is negligible, or all there is, and squares would overflow.
 _LARGEST_LOG = 230.0
@@ -43,14 +43,18 @@ class SpreadDirections:
     kernel: KernelDiagonal  # d(x) = diag(Abar), whatever the bound on the diagonal is
 
     @classmethod
-    def of(cls, s: float, H: Array, e: Array, kernel: KernelDiagonal) -> SpreadDirections:
-        """For unit rows H, (n, r), in the basis of the columns of the embedding."""
+    def of(cls, s: float, Xi: Array, e: Array, kernel: KernelDiagonal) -> SpreadDirections | None:
+        """For the embedding Ξ, (n, r), and weights e of its rows; None without a quadratic term."""
+        if not s:
+            return None
+        H = unit_rows(Xi)
         values, basis = np.linalg.eigh(H.T @ (e[:, None] * H))
         return cls(s, values, basis, kernel)
 
     def directions(self, attention: Attention) -> Array:
         """Unit rows h(x), (b, r); zero where the mean vanishes."""
-        log_rho = 0.5 * (attention.log_mass - math.log(self.s)) - self.kernel.log_radius(attention)
+        log_radius = self.kernel.log_radius(attention) + 0.5 * math.log(attention.unit)  # of weights in the unit
+        log_rho = 0.5 * (attention.log_mass - math.log(self.s)) - log_radius
         rho = np.exp(np.clip(log_rho, -_LARGEST_LOG, _LARGEST_LOG))
         G = rho[:, None] * (attention.mean @ self.basis)
         return _unit_solutions(G, self.values - self.values[0]) @ self.basis.T

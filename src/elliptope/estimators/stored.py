@@ -21,6 +21,7 @@ from .diffusion_map import DiffusionMap
 from .extension import Extension, LinearExtension
 from .rkhs_embedding import RKHSEmbedding
 from .sdp_embedding import SDPEmbedding
+from .spread import SpreadDirections
 from .training import DiffusionTraining, RKHSTraining, SDPTraining
 
 _FORMULAS: dict[type, dict[str, Field]] = {
@@ -29,9 +30,7 @@ _FORMULAS: dict[type, dict[str, Field]] = {
     Matern: {"bandwidth": Number(), "nu": Number()},
 }
 _RULES: dict[type, dict[str, Field]] = {Neighbors: {"search": Choice(SEARCHES)}}
-_FITTED_FORMULA: dict[type, dict[str, Field]] = {
-    FittedFormula: {"formula": OneOf(_FORMULAS), "points": Floats("n", "p")}
-}
+_FITTED_FORMULA: dict[type, dict[str, Field]] = {FittedFormula: {"formula": OneOf(_FORMULAS), "points": Floats("n", "p")}}
 _PRECOMPUTED: dict[type, dict[str, Field]] = {
     PrecomputedKernel: {"columns": Indices("n", below="p"), "self_similarity": Optional(Number(positive=True))}
 }
@@ -51,11 +50,24 @@ _SPARSE: dict[type, dict[str, Field]] = {
     },
 }
 _KERNEL = OneOf(_FITTED_FORMULA | _PRECOMPUTED | _SPARSE)
+_KERNEL_DIAGONAL: dict[type, dict[str, Field]] = {
+    KernelDiagonal: {"kernel": Shared("training.extension.kernel", _KERNEL), "M": Number(positive=True)}
+}
 _DIAGONAL = OneOf(
-    {
-        KernelDiagonal: {"kernel": Shared("training.extension.kernel", _KERNEL), "M": Number(positive=True)},
+    _KERNEL_DIAGONAL
+    | {
         ConstantDiagonal: {},
         NearestDiagonal: {"d": Floats("n", positive=True)},
+    }
+)
+_SPREAD = OneOf(
+    {
+        SpreadDirections: {
+            "s": Number(positive=True),
+            "values": Floats("r"),
+            "basis": Floats("r", "r"),
+            "kernel": OneOf(_KERNEL_DIAGONAL),
+        }
     }
 )
 _EXTENSION = OneOf(
@@ -86,6 +98,7 @@ _TRAINING: dict[type, dict[str, Field]] = {
     | {
         "extension": _EXTENSION,
         "diagonal": _DIAGONAL,
+        "spread": Optional(_SPREAD),
         "diffusion_time": Integer(low=1),
         "own_components": Optional(Floats("n", "r")),
     },
@@ -115,6 +128,7 @@ _CERTIFICATE = OneOf(
             "null_space": Optional(_NULL_SPACE),
             "error_below": Number(),
             "error_above": Number(),
+            "distance_bound": Number(),
         }
     }
 )
@@ -139,7 +153,7 @@ def _training(cls: type) -> dict[str, Field]:
 
 # Attributes that ``fit`` sets.
 _FITTED: dict[type, dict[str, Field]] = {
-    SDPEmbedding: _COMMON | _CERTIFIED | _BANDWIDTH | _training(SDPTraining),
+    SDPEmbedding: _COMMON | _CERTIFIED | _BANDWIDTH | {"spread_": Number()} | _training(SDPTraining),
     RKHSEmbedding: _COMMON
     | _CERTIFIED
     | {

@@ -120,6 +120,10 @@ class Operator(ABC):
         r"""μ, (n,), with which :math:`\lVert B\rVert_F^2 = \sum_{ij} \mu_i \mu_j Z_{ij}^2`: 1 where B is Z itself."""
         return namespace(self.offset()).ones_like(self.offset())
 
+    def spread_diagonal(self) -> Array:
+        """The diagonal that weighs rows in the quadratic term of the strictly concave program, (n,): diag(J)."""
+        return self.offset()
+
     def deflated(self, Q: Array) -> Operator:
         """J - QQᵀ for a thin Q, (n, q); what can be done with J can be done with it."""
         raise TypeError(f"{type(self).__name__} cannot be deflated.")

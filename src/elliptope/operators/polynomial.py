@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from .._utils.arrays import Array, largest, row_dots
+from .._utils.arrays import Array, largest, row_dots, total
 from .._utils.blocks import TILE, blocks
 from .base import KernelOperator, Operator
 from .dense import DenseOperator
@@ -113,7 +114,8 @@ def diffused_cost(A: KernelOperator, d: Array, t: int) -> Operator:
     root = np.sqrt(A.w)
     A.set_row_scale(root)
     q, scale = power(t), scale / root
-    return _formed(A, q, scale) if A.n <= _LARGEST_FORMED else PolynomialOperator(A, q, scale)
+    weights = scale**2 * A.w * A.abar_diagonal()
+    return _formed(A, q, scale, weights) if A.n <= _LARGEST_FORMED else PolynomialOperator(A, q, scale, weights)
 
 
 def diffused_values(A: KernelOperator, t: int, F: Array) -> Array:
@@ -129,7 +131,7 @@ def diffused_values(A: KernelOperator, t: int, F: Array) -> Array:
     return power(t).divided().apply(A.matmat, root[:, None] * F) / root[:, None]
 
 
-def _formed(S: Operator, q: Polynomial, scale: Array) -> DenseMatrix:
+def _formed(S: Operator, q: Polynomial, scale: Array, weights: Array) -> DenseMatrix:
     """Diag(scale) q(S) Diag(scale), with q(S) stored."""
     J = np.empty(S.shape)
     for columns in blocks(0, S.n, TILE):
@@ -137,17 +139,33 @@ def _formed(S: Operator, q: Polynomial, scale: Array) -> DenseMatrix:
         J[:, columns] = q.apply(S.matmat, E)
     J += J.T.copy()
     J *= 0.5
-    return DenseMatrix(J, scale)
+    return FormedPolynomial(J, scale, weights)
+
+
+class FormedPolynomial(DenseMatrix):
+    """J = Diag(s) q(S) Diag(s), formed.
+
+    In the strictly concave program rows weigh as they do after one step: this diagonal, unlike that of q(S), is known at new
+    points, too.
+    """
+
+    def __init__(self, C: Array, row_scale: Array, weights: Array) -> None:
+        super().__init__(C, row_scale)
+        self._weights = weights
+
+    def spread_diagonal(self) -> Array:
+        return self._weights
 
 
 class PolynomialOperator(Operator):
-    """J = Diag(s) q(S) Diag(s) for a symmetric operator S whose spectrum lies in [-1, 1], applied product by product.
+    """J = Diag(s) q(S) Diag(s) - Q Qᵀ for a symmetric S whose spectrum lies in [-1, 1], applied product by product.
 
-    The offset is an estimate of the diagonal. It sets the unit of the relative gap; products do not depend on it.
+    Rows weigh as in :class:`FormedPolynomial`. The offset is an estimate of the diagonal. It sets the unit of the relative gap; products do not depend on it.
     """
 
-    def __init__(self, S: Operator, q: Polynomial, row_scale: Array) -> None:
-        self.n, self._S, self._q, self._s = S.n, S, q, row_scale
+    def __init__(self, S: Operator, q: Polynomial, row_scale: Array, weights: Array) -> None:
+        self.n, self._S, self._q, self._s, self._weights = S.n, S, q, row_scale, weights
+        self._Q = np.empty((S.n, 0))
         probes = np.random.default_rng(0).choice((-1.0, 1.0), (S.n, _PROBES))  # fixed: the result depends on data alone
         mean = row_dots(probes, q.apply(S.matmat, probes)) / _PROBES
         self._offset = row_scale**2 * mean
@@ -156,11 +174,24 @@ class PolynomialOperator(Operator):
         s = self._s[:, None]
         G = self._q.apply(self._S.matmat, s * V)
         G *= s
-        G -= self._offset[:, None] * V
+        if self._Q.shape[1]:
+            G -= self._Q @ (self._Q.T @ V)
+        G -= self.offset()[:, None] * V
         return np.asfortranarray(G)
 
     def offset(self) -> Array:
-        return self._offset
+        return self._offset - row_dots(self._Q, self._Q)
+
+    def norm_weights(self) -> Array:
+        return self._s**2
+
+    def spread_diagonal(self) -> Array:
+        return self._weights
+
+    def deflated(self, Q: Array) -> Operator:
+        J = copy(self)  # which shares S
+        J._Q = np.hstack([self._Q, Q])
+        return J
 
     @property
     def product_error(self) -> float:
@@ -168,5 +199,5 @@ class PolynomialOperator(Operator):
 
     def rounding_in(self, metric: Metric, upper: float) -> float:
         # q(S) has the norm 1 at most, up to what q exceeds 1 by; and the offset is taken off the product.
-        scale = metric.solve((self._s**2 + abs(self._offset))[:, None])
-        return self.product_error * (upper + 2 * largest(scale))
+        scale, root = metric.solve((self._s**2 + abs(self._offset))[:, None]), metric.whiten_gradient(self._Q)
+        return self.product_error * (upper + 2 * largest(scale) + 2 * total(row_dots(root, root)))

@@ -56,13 +56,13 @@ def resolve_spread(operator: Operator, spread: float | Spread) -> Spread:
 
 def spread_weights(operator: Operator, s: float) -> Array:
     r""":math:`e_i = \sqrt{s \max(J_{ii}, 0)}`, (n,)."""
-    diagonal = operator.offset()
+    diagonal = operator.spread_diagonal()
     xp = namespace(diagonal)
     return xp.sqrt(s * xp.where(diagonal > 0, diagonal, 0.0 * diagonal))
 
 
 def _positive_trace(operator: Operator) -> float:
-    diagonal = operator.offset()
+    diagonal = operator.spread_diagonal()
     if not largest(diagonal) > 0:
         raise ValueError(
             f"`spread` must be 0 for a cost without positive entries on its diagonal, by which it weighs rows; the largest "
