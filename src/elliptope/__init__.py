@@ -2,7 +2,7 @@
 
 from . import datasets, theory
 from ._version import __version__
-from .estimators import DiffusionMap, RKHSEmbedding, SDPEmbedding
+from .estimators import DiffusionMap, MultiscaleEmbedding, RKHSEmbedding, SDPEmbedding
 from .estimators.path import bandwidth_path
 from .estimators.recertify import InconsistentModelError, recertify
 from .estimators.streaming import score_to, transform_to
@@ -15,6 +15,7 @@ __all__ = [
     "InconsistentModelError",
     "InsufficientMemoryError",
     "ModelFileError",
+    "MultiscaleEmbedding",
     "Neighbors",
     "RKHSEmbedding",
     "SDPEmbedding",

@@ -42,8 +42,8 @@ def warn_of_parts(J: KernelOperator, parameter: str) -> None:
         )
 
 
-def judge(solution: Solution, posed: Posed, d: Array, e: Array, *, verbose: bool) -> str:
-    """The status of a fit with the diagonal d and spread weights e; what the user should know is printed, or warned of."""
+def judge(solution: Solution, posed: Posed, d: Array, e: Array, estimator: str, *, verbose: bool) -> str:
+    """The status of a fit of that ``estimator`` with the diagonal d and spread weights e; what the user should know is printed, or warned of."""
     J, rows = posed.operator, posed.sample.rows
     _warn_of_hubs(solution, d, e, rows)
     constant = float(np.median(J.contrast())) < _SMALL_CONTRAST
@@ -52,7 +52,7 @@ def judge(solution: Solution, posed: Posed, d: Array, e: Array, *, verbose: bool
         print(f"{status}: {solution.message}")
     if status != "optimal":
         text = _advice(solution, status, J, d, rows, posed.rule.scale_parameter, constant)
-        warn(f"SDPEmbedding ended with status {status!r}: {text}", ConvergenceWarning)
+        warn(f"{estimator} ended with status {status!r}: {text}", ConvergenceWarning)
     return status
 
 

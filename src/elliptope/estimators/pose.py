@@ -27,8 +27,10 @@ from ..operators import (
 from ..operators.base import Operator
 from ..operators.polynomial import diffused_cost, diffused_values
 from .data import Rows, validate_rows
+from .diagonals import KernelDiagonal
 from .extension import Extension
 from .sample import Sample, distinct_points, weighted_rows
+from .spread import SpreadDirections
 
 # Weights below this part of the largest count as zero: squares of them would.
 _NO_WEIGHT = 1e-100
@@ -53,11 +55,18 @@ class Posed:
         """The rows of X that are points."""
         return self.given.X[self.sample.rows]
 
-    def extension(self, F: Array, diffusion_time: int = 1) -> Extension:
+    def diffused(self, F: Array, diffusion_time: int) -> Array:
+        """Values at the points, (n, r), whose :meth:`extension` is that of F after so many steps of diffusion."""
+        return diffused_values(self.operator, diffusion_time, F)
+
+    def extension(self, F: Array) -> Extension:
         """The extension of F, (n, r), from the points to new rows."""
         A = self.operator
-        F = diffused_values(A, diffusion_time, F)
         return Extension(self.kernel, self.sample.w, A.m, A.M, A.kernel_diagonal(), F)
+
+    def directions(self, s: float, Xi: Array, e: Array) -> SpreadDirections | None:
+        """The rule for directions of new rows, for the weight s of the quadratic term and weights e of rows of Ξ."""
+        return SpreadDirections.of(s, Xi, e, KernelDiagonal(self.kernel, self.operator.M)) if s else None
 
     def at_all_rows(self, F: Array, extend: Callable[[Any], Array]) -> Array:
         """F, (n, r), at all rows: those of weight zero are extended."""

@@ -23,11 +23,10 @@ from ..sdp.spread import spread_weights
 from .advice import judge, warn_of_parts
 from .base import KernelEmbedding, finish
 from .certified import CertifiedEmbedding, eigenvectors, outcome
-from .diagonals import KernelDiagonal, resolve_diagonal
+from .diagonals import resolve_diagonal
 from .extension import Attention, Diagonal
 from .pose import Posed, draw_seed, pose
 from .progress import with_callbacks
-from .spread import SpreadDirections
 from .starts import truncated_start
 from .training import SDPTraining
 
@@ -204,18 +203,16 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         else:
             start, interrupted = check_factor("start", start, len(posed.given.w))[posed.sample.rows], False
         solution = self._solve(J, self.solver, start, interrupted, self.spread)
-        s = solution.spread.s
-        e = spread_weights(J, s)
-        status = judge(solution, posed, d, e, verbose=bool(self.verbose))
+        e = spread_weights(J, solution.spread.s)
+        status = judge(solution, posed, d, e, "SDPEmbedding", verbose=bool(self.verbose))
 
-        factor = diagonal.factor(A.unit)
-        Xi, eigenvalues = eigenvectors(solution.factor, d * factor, posed.sample.w)
+        Xi, eigenvalues = eigenvectors(solution.factor, d * diagonal.factor(A.unit), posed.sample.w)
         width = self._width(Xi.shape[1])
-        directions = SpreadDirections.of(s, Xi, e * np.sqrt(factor), KernelDiagonal(posed.kernel, A.M))
+        directions = posed.directions(solution.spread.s, Xi, e * np.sqrt(diagonal.factor(A.unit)))
         training = SDPTraining(
             posed.sample.rows,
             self.normalize,
-            posed.extension(Xi, t),
+            posed.extension(posed.diffused(Xi, t)),
             diagonal,
             directions,
             diffusion_time=t,

@@ -43,10 +43,8 @@ class SpreadDirections:
     kernel: KernelDiagonal  # d(x) = diag(Abar), whatever the bound on the diagonal is
 
     @classmethod
-    def of(cls, s: float, Xi: Array, e: Array, kernel: KernelDiagonal) -> SpreadDirections | None:
-        """For the embedding Ξ, (n, r), and weights e of its rows; None without a quadratic term."""
-        if not s:
-            return None
+    def of(cls, s: float, Xi: Array, e: Array, kernel: KernelDiagonal) -> SpreadDirections:
+        """For the embedding Ξ, (n, r), and weights e of its rows."""
         H = unit_rows(Xi)
         values, basis = np.linalg.eigh(H.T @ (e[:, None] * H))
         return cls(s, values, basis, kernel)

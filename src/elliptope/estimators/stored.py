@@ -1,7 +1,7 @@
 """What a file keeps of each estimator: the tables behind docs/model_format.md.
 
 Only classes in these tables are stored or loaded. Sizes: N rows given to ``fit``, of which n are points of the program;
-p columns; k columns of the embedding, and r of all its components.
+p columns; k columns of the embedding, r of all its components, and c of those of all scales.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from ..kernels.stationary import Gaussian, Laplacian, Matern
 from ..persistence.arrays import Floats, Graph, Indices
 from ..persistence.fields import Choice, Field, Flag, Integer, Number, Optional
 from ..persistence.models import Table, register
-from ..persistence.objects import OneOf, Shared
+from ..persistence.objects import OneOf, Several, Shared
 from ..persistence.parameters import ParameterKinds
 from ..sdp import Certificate, NullSpace
 from .diagonals import ConstantDiagonal, KernelDiagonal, NearestDiagonal
 from .diffusion_map import DiffusionMap
 from .extension import Extension, LinearExtension
+from .multiscale import MultiscaleEmbedding
 from .rkhs_embedding import RKHSEmbedding
 from .sdp_embedding import SDPEmbedding
 from .spread import SpreadDirections
-from .training import DiffusionTraining, RKHSTraining, SDPTraining
+from .training import DiffusionTraining, MultiscaleTraining, RKHSTraining, Scale, SDPTraining
 
 _FORMULAS: dict[type, dict[str, Field]] = {
     Gaussian: {"bandwidth": Number()},
@@ -70,18 +71,21 @@ _SPREAD = OneOf(
         }
     }
 )
-_EXTENSION = OneOf(
-    {
-        Extension: {
-            "kernel": _KERNEL,
-            "w": Floats("n", positive=True),
-            "m": Floats("n", positive=True),
-            "M": Number(positive=True),
-            "self_similarity": Floats("n", positive=True),
-            "F": Floats("n", "r"),
-        }
+
+
+def _extension(columns: str) -> OneOf:
+    fields: dict[str, Field] = {
+        "kernel": _KERNEL,
+        "w": Floats("n", positive=True),
+        "m": Floats("n", positive=True),
+        "M": Number(positive=True),
+        "self_similarity": Floats("n", positive=True),
+        "F": Floats("n", columns),
     }
-)
+    return OneOf({Extension: fields})
+
+
+_EXTENSION, _EXTENSION_OF_SCALES = _extension("r"), _extension("c")
 _LINEAR_EXTENSION = OneOf(
     {
         LinearExtension: {
@@ -91,27 +95,6 @@ _LINEAR_EXTENSION = OneOf(
         }
     }
 )
-# `rows` come first: they say what n is.
-_ROWS: dict[str, Field] = {"rows": Indices("n", below="N"), "normalize": Optional(Choice(("unit",)))}
-_TRAINING: dict[type, dict[str, Field]] = {
-    SDPTraining: _ROWS
-    | {
-        "extension": _EXTENSION,
-        "diagonal": _DIAGONAL,
-        "spread": Optional(_SPREAD),
-        "diffusion_time": Integer(low=1),
-        "own_components": Optional(Floats("n", "r")),
-    },
-    DiffusionTraining: _ROWS | {"extension": _EXTENSION, "factor": Floats("r")},
-    RKHSTraining: _ROWS
-    | {
-        "extension": _LINEAR_EXTENSION,
-        "d": Floats("n", positive=True),
-        "u": Floats("n", positive=True),
-        "jitter": Number(),
-        "place": Indices("N", below="n", low=-1),
-    },
-}
 _NULL_SPACE = OneOf({NullSpace: {"nullity": Integer(), "spectral_gap": Number(), "rank": Integer(), "unique": Flag()}})
 _CERTIFICATE = OneOf(
     {
@@ -132,6 +115,41 @@ _CERTIFICATE = OneOf(
         }
     }
 )
+_STATUS = Choice(("optimal", "degenerate", "unconfirmed", "max_iter", "interrupted"))
+_SCALE: dict[str, Field] = {
+    "diffusion_time": Integer(low=1),
+    "spread": Number(),
+    "weight": Number(positive=True),
+    "certificate": _CERTIFICATE,
+    "status": _STATUS,
+    "eigenvalues": Floats("r"),
+    "n_iter": Integer(),
+    "n_products": Integer(),
+    "components": Floats("n", "r"),
+    "directions": Optional(_SPREAD),
+}
+# `rows` come first: they say what n is.
+_ROWS: dict[str, Field] = {"rows": Indices("n", below="N"), "normalize": Optional(Choice(("unit",)))}
+_TRAINING: dict[type, dict[str, Field]] = {
+    SDPTraining: _ROWS
+    | {
+        "extension": _EXTENSION,
+        "diagonal": _DIAGONAL,
+        "spread": Optional(_SPREAD),
+        "diffusion_time": Integer(low=1),
+        "own_components": Optional(Floats("n", "r")),
+    },
+    MultiscaleTraining: _ROWS | {"extension": _EXTENSION_OF_SCALES, "scales": Several(OneOf({Scale: _SCALE}), own=("r",))},
+    DiffusionTraining: _ROWS | {"extension": _EXTENSION, "factor": Floats("r")},
+    RKHSTraining: _ROWS
+    | {
+        "extension": _LINEAR_EXTENSION,
+        "d": Floats("n", positive=True),
+        "u": Floats("n", positive=True),
+        "jitter": Number(),
+        "place": Indices("N", below="n", low=-1),
+    },
+}
 _COMMON: dict[str, Field] = {
     "n_features_in_": Integer(low=1, size="p"),
     "n_components_": Integer(low=1, size="k"),
@@ -139,7 +157,7 @@ _COMMON: dict[str, Field] = {
 }
 _CERTIFIED: dict[str, Field] = {
     "certificate_": _CERTIFICATE,
-    "status_": Choice(("optimal", "degenerate", "unconfirmed", "max_iter", "interrupted")),
+    "status_": _STATUS,
     "n_iter_": Integer(),
     "n_products_": Integer(),
     "eigenvalues_": Floats("r"),
@@ -154,6 +172,7 @@ def _training(cls: type) -> dict[str, Field]:
 # Attributes that ``fit`` sets.
 _FITTED: dict[type, dict[str, Field]] = {
     SDPEmbedding: _COMMON | _CERTIFIED | _BANDWIDTH | {"spread_": Number()} | _training(SDPTraining),
+    MultiscaleEmbedding: _COMMON | _BANDWIDTH | _training(MultiscaleTraining),
     RKHSEmbedding: _COMMON
     | _CERTIFIED
     | {
