@@ -181,14 +181,9 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         if find_kernel(self.kernel) is None:
             raise unknown_kernel(self.kernel, KERNEL_NAMES)
         check_integer("n_neighbors", self.n_neighbors, 1)
-        times, spreads, weights = (
-            [check(name, one) for one in _sequence(name, getattr(self, name))]
-            for name, check in (
-                ("diffusion_times", lambda name, one: check_integer(name, one, 1)),
-                ("spreads", _check_spread),
-                ("weights", check_positive),
-            )
-        )
+        times = [check_integer("diffusion_times", one, 1) for one in _sequence("diffusion_times", self.diffusion_times)]
+        spreads = [_check_spread("spreads", one) for one in _sequence("spreads", self.spreads)]
+        weights = [check_positive("weights", one) for one in _sequence("weights", self.weights)]
         if not len(times) == len(spreads) == len(weights):
             raise ValueError(
                 f"`diffusion_times`, `spreads` and `weights` must have the same length, got {len(times)}, {len(spreads)} and "
