@@ -20,8 +20,8 @@ def test_every_scale_is_a_certified_embedding_of_its_own(fitted):
     """The same columns as SDPEmbedding gives, of unit length; new rows likewise."""
     assert fitted.status_ == "optimal"
     assert len(fitted.certificates_) == 2
-    at, new = 0, fitted.set_params(n_components=None).transform(NEW)
-    for t, spread, scale in zip(fitted.diffusion_times, fitted.spreads, fitted.scales_, strict=True):
+    new = fitted.transform(NEW)
+    for at, (t, spread, scale) in enumerate(zip(fitted.diffusion_times, fitted.spreads, fitted.scales_, strict=True)):
         alone = SDPEmbedding(
             kernel=fitted.kernel, diffusion_time=t, spread=spread, normalize="unit", tol=fitted.tol, random_state=0
         ).fit(X, sample_weight=W)
@@ -32,7 +32,6 @@ def test_every_scale_is_a_certified_embedding_of_its_own(fitted):
         columns = [c + min(c + at, ranks[other]) for c in range(rank)]  # each scale in turn
         np.testing.assert_allclose(fitted.embedding_[:, columns], alone.embedding_, atol=1e-6)
         np.testing.assert_allclose(new[:, columns], alone.transform(NEW), atol=1e-6)
-        at += 1
 
 
 def test_the_extension_is_exact_on_the_sample(fitted):

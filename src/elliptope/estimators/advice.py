@@ -43,7 +43,10 @@ def warn_of_parts(J: KernelOperator, parameter: str) -> None:
 
 
 def judge(solution: Solution, posed: Posed, d: Array, e: Array, estimator: str, *, verbose: bool) -> str:
-    """The status of a fit of that ``estimator`` with the diagonal d and spread weights e; what the user should know is printed, or warned of."""
+    """The status of a fit of that ``estimator``, with the diagonal d and spread weights e.
+
+    What the user should know of it is printed, or warned of.
+    """
     J, rows = posed.operator, posed.sample.rows
     _warn_of_hubs(solution, d, e, rows)
     constant = float(np.median(J.contrast())) < _SMALL_CONTRAST

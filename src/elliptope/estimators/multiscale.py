@@ -108,7 +108,10 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
     @with_callbacks
     @underflows_to_zero
     def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> MultiscaleEmbedding:
-        """Solve the programs of all scales on the rows of ``X``; ``sample_weight`` as for :class:`~elliptope.SDPEmbedding`."""
+        """Solve the programs of all scales on the rows of ``X``.
+
+        ``sample_weight`` as for :class:`~elliptope.SDPEmbedding`.
+        """
         settings = self._check_parameters()
         posed = pose(X, sample_weight, self)
         A = posed.operator
@@ -186,8 +189,8 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         weights = [check_positive("weights", one) for one in _sequence("weights", self.weights)]
         if not len(times) == len(spreads) == len(weights):
             raise ValueError(
-                f"`diffusion_times`, `spreads` and `weights` must have the same length, got {len(times)}, {len(spreads)} and "
-                f"{len(weights)}."
+                f"`diffusion_times`, `spreads` and `weights` must have the same length, got {len(times)}, {len(spreads)} "
+                f"and {len(weights)}."
             )
         return list(zip(times, spreads, weights, strict=True))
 

@@ -160,7 +160,8 @@ class FormedPolynomial(DenseMatrix):
 class PolynomialOperator(Operator):
     """J = Diag(s) q(S) Diag(s) - Q Qᵀ for a symmetric S whose spectrum lies in [-1, 1], applied product by product.
 
-    Rows weigh as in :class:`FormedPolynomial`. The offset is an estimate of the diagonal. It sets the unit of the relative gap; products do not depend on it.
+    Rows weigh as in :class:`FormedPolynomial`. The offset is an estimate of the diagonal. It sets the unit of the relative
+    gap; products do not depend on it.
     """
 
     def __init__(self, S: Operator, q: Polynomial, row_scale: Array, weights: Array) -> None:
