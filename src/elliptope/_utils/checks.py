@@ -13,40 +13,59 @@ from .arrays import Array, as_numpy, has_real_dtype, total
 
 # Rows that a message names.
 _NAMED = 10
+# Integers that arrays can be counted by.
+_LARGEST = 2**63 - 1
+
+
+def is_word(value: Any, word: str) -> bool:
+    """Whether a value, which may be an array, is that string."""
+    return isinstance(value, str) and value == word
 
 
 def check_choice(name: str, value: Any, allowed: tuple) -> None:
-    if not any(value is a or (isinstance(a, str) and isinstance(value, str) and value == a) for a in allowed):
+    if not any(value is a or (isinstance(a, str) and is_word(value, a)) for a in allowed):
         raise ValueError(f"`{name}` must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
 
 
 def check_integer(name: str, value: Any, low: int, otherwise: str = "") -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
         raise ValueError(f"`{name}` must be {otherwise}an integer of at least {low}, got {value!r}.")
+    if int(value) > _LARGEST:
+        raise ValueError(f"`{name}` must be {otherwise}an integer from {low} to {_LARGEST}, got {value!r}.")
     return int(value)
 
 
+def _as_number(value: Any) -> float:
+    """A real number; NaN where there is none, infinity where it is beyond the range of floating-point numbers."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf  # its sign does not matter: neither is allowed
+
+
 def check_positive(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
+    if not 0 < _as_number(value) < math.inf:
         raise ValueError(f"`{name}` must be positive and finite, got {value!r}.")
     return float(value)
 
 
 def check_non_negative(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < math.inf:
+    if not 0 <= _as_number(value) < math.inf:
         raise ValueError(f"`{name}` must be non-negative and finite, got {value!r}.")
     return float(value)
 
 
 def check_finite(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+    if not math.isfinite(_as_number(value)):
         raise ValueError(f"`{name}` must be a finite number, got {value!r}.")
     return float(value)
 
 
 def check_between(name: str, value: Any, low: float, high: float) -> float:
     """A number of the open interval (low, high)."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not low < float(value) < high:
+    if not low < _as_number(value) < high:
         raise ValueError(f"`{name}` must lie strictly between {low:g} and {high:g}, got {value!r}.")
     return float(value)
 
@@ -55,6 +74,20 @@ def check_bool(name: str, value: Any) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"`{name}` must be True or False, got {value!r}.")
     return bool(value)
+
+
+def check_tol(tol: Any) -> float:
+    """A relative gap: with one of 1 or more, every embedding would do."""
+    tol = check_positive("tol", tol)
+    if tol >= 1:
+        raise ValueError(f"`tol` must be positive and below 1, got {tol!r}.")
+    return tol
+
+
+def check_verbose(verbose: Any) -> bool:
+    if not isinstance(verbose, Integral | np.bool_):
+        raise ValueError(f"`verbose` must be True, False or an integer, got {verbose!r}.")
+    return bool(verbose)
 
 
 def check_callable(name: str, value: Any) -> None:

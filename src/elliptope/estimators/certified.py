@@ -9,12 +9,12 @@ import numpy as np
 
 from .._utils.arrays import Array
 from .._utils.callers import underflows_to_zero, warn
-from .._utils.checks import check_integer, check_positive
+from .._utils.checks import check_integer, check_tol, check_verbose, is_word
 from ..operators import Operator
 from ..sdp import Certificate, Solution, solve
 from ..sdp.factors import SMALL_COLUMN
 from .base import Embedding, fix_signs
-from .pose import draw_seed
+from .pose import check_seed, draw_seed
 from .progress import CallbackSupportMixin, progress_callback
 
 # How a warning begins that is of no use where many fits are made with the same `n_components`.
@@ -60,8 +60,10 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
         if self.n_components is not None:
             check_integer("n_components", self.n_components, 1, "None or ")
         check_integer("max_iter", self.max_iter, 1)
-        check_positive("tol", self.tol)
-        if self.rank != "auto":
+        check_tol(self.tol)
+        check_verbose(self.verbose)
+        check_seed(self.random_state)
+        if not is_word(self.rank, "auto"):
             check_integer("rank", self.rank, 1, "'auto' or ")
 
     def _solve(

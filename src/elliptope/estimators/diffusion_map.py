@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._utils.arrays import Array
 from .._utils.callers import underflows_to_zero, warn
 from .._utils.checks import check_integer, check_non_negative
+from .._utils.rounding import TINY
 from .._utils.threads import count_threads
 from ..kernels.choice import find_kernel
 from ..operators import KernelOperator
@@ -99,6 +100,7 @@ class DiffusionMap(KernelEmbedding):
         training = DiffusionTraining(posed.sample.rows, self.normalize, _divided(posed, psi, eigenvalues, live), factor)
         psi = posed.at_all_rows(psi * factor, lambda rows: _embed(training, rows, 0, self.n_jobs))
         _warn(A, live, posed.rule.scale_parameter)
+        _warn_of_time(t, factor[live])
         return self._keep(
             **posed.given.columns,
             bandwidth_=posed.kernel.bandwidth,
@@ -142,6 +144,16 @@ def _warn(A: KernelOperator, live: Array, parameter: str) -> None:
         )
     elif is_identity(A):
         warn(f"The eigenvectors are arbitrary. {NO_NEIGHBOURS}: increase `{parameter}`.", ConvergenceWarning)
+
+
+def _warn_of_time(t: float, factor: Array) -> None:
+    """Where λ^t underflows."""
+    lost = int((factor < TINY).sum())
+    if lost:
+        warn(
+            f"`diffusion_time`={t:g} is so large that {lost} of {len(factor)} columns are zero, or have lost digits: the "
+            f"power λ^t of their eigenvalues underflows. Decrease it."
+        )
 
 
 def _embed(training: DiffusionTraining, X: Array, first: int, n_jobs: int | None) -> Array:

@@ -83,8 +83,17 @@ def pose(X: Any, sample_weight: Array | None, estimator: Any, *, only: str | Non
     return Posed(given, sample, rule, kernel.without_matrix(), J)
 
 
+def check_seed(random_state: Any) -> np.random.RandomState:
+    try:
+        return check_random_state(random_state)
+    except ValueError as error:
+        raise ValueError(
+            f"`random_state` must be None, an integer from 0 to {2**32 - 1} or a RandomState, got {random_state!r}."
+        ) from error
+
+
 def draw_seed(random_state: Any) -> int:
-    return check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    return check_seed(random_state).randint(np.iinfo(np.int32).max)
 
 
 def _plan(size: tuple[int, int] | None, estimator: Any, only: str | None, n_jobs: int) -> str:

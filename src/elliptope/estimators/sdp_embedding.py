@@ -84,7 +84,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
     rank : int or "auto"
         Columns of the starting factor.
     tol : float
-        Certified relative gap to reach.
+        Certified relative gap to reach, below 1.
     max_iter : int
         Iterations of the solver.
     random_state : int, RandomState or None

@@ -11,7 +11,16 @@ import numpy as np
 
 from .._utils.arrays import Array, like
 from .._utils.callers import underflows_to_zero
-from .._utils.checks import check_bool, check_callable, check_choice, check_factor, check_integer, check_positive, check_rng
+from .._utils.checks import (
+    check_bool,
+    check_callable,
+    check_choice,
+    check_factor,
+    check_integer,
+    check_rng,
+    check_tol,
+    is_word,
+)
 from .._utils.threads import ONE_THREAD, one_blas_thread
 from ..operators import as_operator
 from .ascent import METHODS
@@ -97,7 +106,7 @@ def solve(
     rank : int or "auto"
         Columns of the starting factor, at most n; the certificate adds more when they are needed.
     tol : float
-        Certified ``relative_gap`` to reach.
+        Certified ``relative_gap`` to reach, below 1.
     polish : bool
         The objective is of second order in the error of the factor. True: go on until the factor itself, and not only its
         objective, is accurate to ``tol``.
@@ -121,7 +130,9 @@ def solve(
         Look at its ``status``: nothing is raised, and no warning is given, when it is not ``"optimal"``.
     """
     check_choice("method", method, tuple(METHODS))
-    tol, max_iter = check_positive("tol", tol), check_integer("max_iter", max_iter, 1)
+    tol, max_iter = check_tol(tol), check_integer("max_iter", max_iter, 1)
+    if not isinstance(tuning, Tuning):
+        raise ValueError(f"`tuning` must be a Tuning, got {tuning!r}.")
     check_callable("callback", callback)
     polish, rng = check_bool("polish", polish), check_rng(rng)
     problem = Problem(as_operator(cost, diagonal), tuning)
@@ -162,7 +173,7 @@ def _start(problem: Problem, rank: int | str, start: Array | None, rng: np.rando
         start = check_factor("start", start, n)
         _, exponents = np.frexp(np.abs(start).max(axis=1))  # no length is to overflow or underflow
         return normalize_rows(np.ldexp(start, -exponents[:, None]), rng)
-    if rank == "auto":
+    if is_word(rank, "auto"):
         rank = problem.tuning.rank
     return random_start(n, min(check_integer("rank", rank, 1, "'auto' or "), n), rng)
 
@@ -192,7 +203,7 @@ def certify(
     rng : Generator, int or None
         For tests with random vectors, where J cannot be factorised.
     """
-    tol, rng = check_positive("tol", tol), check_rng(rng)
+    tol, rng = check_tol(tol), check_rng(rng)
     meter = Meter(Problem(as_operator(cost, diagonal)))
     H = check_factor("factor", factor, meter.problem.n)
     lengths = np.linalg.norm(H, axis=1)

@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._utils.arrays import Array
 from ..._utils.callers import underflows_to_zero, warn
-from ..._utils.checks import check_positive
+from ..._utils.checks import check_callable, check_positive, check_verbose
 from ..._utils.progress import ProgressBar
 from ..._version import __version__
 from ...kernels.choice import BUILT_IN
@@ -121,6 +121,8 @@ def follow_path(
 ) -> BandwidthPath:
     """:func:`bandwidth_path` without its warning. A fit that has spent ``max_products`` ends with the status "max_iter"."""
     values = check_bandwidths(bandwidths)
+    check_callable("callback", callback)
+    check_verbose(verbose)
     estimator = _check_estimator(parameters)
     given = validate_rows(X, sample_weight, estimator)
     X, w = given.X, given.w
