@@ -107,6 +107,14 @@ SCALES = [
         Right("unit simplex: 4 components", lambda est: est.n_components_ <= 4),
     ),
 ]
+WITHOUT_SOME = np.where(np.isin(np.arange(40), [2, 5, 7]), 0.0, 1.0)
+
+
+def negative(rows: np.ndarray) -> np.ndarray:
+    """1, but -1 at row 20 of X."""
+    return np.where(rows[:, 0] == X[20, 0], -1.0, 1.0)
+
+
 WEIGHTS = [
     *(
         case(
@@ -161,6 +169,30 @@ WEIGHTS = [
         lambda E: E(diagonal=np.linspace(1, 2, 41)).fit(np.vstack([X, X[:1]])),
         Error("`diagonal` must be the same for equal rows of X, got 1.0 at row 0 and 2.0 at row 40"),
         values=(SDPEmbedding, RKHSEmbedding),
+    ),
+    case(
+        "rows of weight zero, of which row 7 is far away",
+        lambda: fitted(np.where(np.arange(40)[:, None] == 7, 1e3, X), WITHOUT_SOME),
+        Warned(
+            r"so far from the training points .*: row 7 \(counted from 0\)", lambda est: np.isfinite(est.embedding_).all()
+        ),
+    ),
+    case(
+        "rows of weight zero, and row 7 so far away that distances overflow",
+        lambda E: E(bandwidth=1.5).fit(np.where(np.arange(40)[:, None] == 7, 1e160, X), sample_weight=WITHOUT_SOME),
+        Error(r"`X` has rows at which the kernel vanishes .*: row 7 \(counted from 0\)"),
+        values=(SDPEmbedding, DiffusionMap),
+    ),
+    case(
+        "rows of weight zero, and a function that is negative at row 20",
+        lambda est: est.fit(X, sample_weight=WITHOUT_SOME),
+        Error(r"`(diagonal|direction)` must be positive and finite, got -1\.0 at row 20\."),
+        values=(SDPEmbedding(diagonal=negative), RKHSEmbedding(diagonal=negative), RKHSEmbedding(direction=negative)),
+    ),
+    case(
+        "transform, `diagonal`: a function that is negative at row 40 000",
+        lambda: SDPEmbedding(diagonal=negative).fit(X[:20]).transform(np.vstack([*[X[:10]] * 4000, X[20:]])),
+        Error(r"`diagonal` must be positive and finite, got -1\.0 at row 40000\."),
     ),
 ]
 CONSTANT = Warned("status 'degenerate'.*decrease `bandwidth`, or check that the points differ", vanishes)

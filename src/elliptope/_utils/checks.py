@@ -144,8 +144,11 @@ def check_entries(name: str, entries: Array, place: Callable[..., str] = _row_an
         raise ValueError(f"`{name}` must be finite, got {float(entries[*index])!r} at {place(*index)}.")
 
 
-def check_vector(name: str, value: Any, n: int, *, zero: bool = False) -> Array:
-    """A float64 vector of length n with positive (or, with ``zero``, non-negative) finite entries."""
+def check_vector(name: str, value: Any, n: int, *, zero: bool = False, numbers: Array | None = None) -> Array:
+    """A float64 vector of length n with positive (or, with ``zero``, non-negative) finite entries.
+
+    ``numbers`` are those that its rows have in what the user gave, 0 to n - 1 by default.
+    """
     v = np.asarray(as_real(name, value), dtype=np.float64)
     if v.shape != (n,):
         raise ValueError(f"`{name}` must have one entry per row, shape ({n},), got shape {v.shape}.")
@@ -153,7 +156,8 @@ def check_vector(name: str, value: Any, n: int, *, zero: bool = False) -> Array:
     if not good.all():
         row = int(np.flatnonzero(~good)[0])
         sign = "non-negative" if zero else "positive"
-        raise ValueError(f"`{name}` must be {sign} and finite, got {float(v[row])!r} at row {row}.")
+        number = row if numbers is None else int(numbers[row])
+        raise ValueError(f"`{name}` must be {sign} and finite, got {float(v[row])!r} at row {number}.")
     return v
 
 

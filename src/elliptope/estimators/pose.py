@@ -52,8 +52,8 @@ class Posed:
         J = self.operator
         return Extension(self.kernel, self.sample.w, J.m, J.M, J.kernel_diagonal(), F)
 
-    def at_all_rows(self, F: Array, extend: Callable[[Any], Array]) -> Array:
-        """F, (n, r), at all rows: those of weight zero are extended."""
+    def at_all_rows(self, F: Array, extend: Callable[[Any, Array], Array]) -> Array:
+        """F, (n, r), at all rows: ``extend`` is called with those of weight zero, and with their numbers."""
         place = self.sample.place
         if len(F) == len(place):
             return F
@@ -61,7 +61,7 @@ class Posed:
         rest = place < 0
         full[~rest] = F[place[~rest]]
         if rest.any():
-            full[rest] = extend(self.given.X[rest])
+            full[rest] = extend(self.given.X[rest], np.flatnonzero(rest))
         return full
 
 

@@ -58,7 +58,7 @@ def pose_rkhs(X: Any, sample_weight: Array | None, estimator: Any) -> PosedRKHS:
     kernel = FittedFormula(formula, points)
     d = _diagonal_on(sample, points, estimator.diagonal)
     K, R = _factorize(kernel, sample, smoothness, estimator.jitter, count_threads(estimator.n_jobs))
-    u = _direction_on(points, sample.w, estimator.direction, K, R)
+    u = _direction_on(points, sample, estimator.direction, K, R)
     regularization = _resolve_regularization(estimator.regularization, estimator.delta, sample, K, u)
     operator = regularized_cost(K, R, u, sample.w, d, regularization)
     return PosedRKHS(given, sample, kernel, smoothness, d, u, regularization, R, operator)
@@ -80,7 +80,7 @@ def _choose_kernel(points: Array, length_scale: float | str, smoothness: float |
 def _diagonal_on(sample: Sample, points: Array, diagonal: Any) -> Array:
     """d at the points."""
     if callable(diagonal):
-        return CallableDiagonal(diagonal)(points)
+        return CallableDiagonal(diagonal)(points, sample.rows)
     if isinstance(diagonal, str):
         if diagonal != "constant":
             raise ValueError(f"`diagonal` must be 'constant', an array or a callable, got {diagonal!r}.")
@@ -105,15 +105,15 @@ def _factorize(kernel: FittedFormula, sample: Sample, smoothness: float, jitter:
     return K, R
 
 
-def _direction_on(points: Array, w: Array, direction: Any, K: Array, R: Array) -> Array:
+def _direction_on(points: Array, sample: Sample, direction: Any, K: Array, R: Array) -> Array:
     """u at the points, of unit norm in the RKHS."""
     if is_word(direction, "mean"):
-        w = w / weight_unit(w)
+        w = sample.w / weight_unit(sample.w)
         Kw = K @ w
         return Kw / np.sqrt(w @ Kw)
     if not callable(direction):
         raise ValueError(f"`direction` must be 'mean' or a callable, got {direction!r}.")
-    u = check_vector("direction", direction(points.copy()), len(K))  # it may overwrite them
+    u = check_vector("direction", direction(points.copy()), len(K), numbers=sample.rows)  # it may overwrite them
     alpha, _ = dpotrs(R, u)
     return u / np.sqrt(u @ alpha)
 

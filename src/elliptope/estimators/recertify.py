@@ -70,7 +70,7 @@ def _sdp_program(est: SDPEmbedding, K: Array | None) -> tuple[Operator, Array, A
     J = _operator(est, K)
     _check_equal("degrees m", extension.m, J.m)
     _check_equal("total masses M", extension.M, J.M)
-    d = training.diagonal.on_sample(training.points, J)
+    d = training.diagonal.on_sample(training.points, training.rows, J)
     J.set_row_scale(J.w * np.sqrt(d))
     _check_equal("rows of `embedding_`", est.embedding_[training.rows], est._finish(extension.F))
     return J, extension.F, d * training.diagonal.factor(J.unit)

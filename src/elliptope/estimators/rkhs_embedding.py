@@ -186,4 +186,4 @@ class RKHSEmbedding(CertifiedEmbedding):
 
     @underflows_to_zero
     def _score_rows(self, X: Array, *, first: int = 0) -> Array:
-        return self.training_.extension.log_mass(X, first=first)
+        return self.training_.extension.log_mass(X, numbers=range(first, first + len(X)))

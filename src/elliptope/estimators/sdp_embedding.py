@@ -23,7 +23,7 @@ from .advice import judge, warn_of_parts
 from .base import KernelEmbedding, finish
 from .certified import CertifiedEmbedding, eigenvectors, outcome
 from .diagonals import resolve_diagonal
-from .extension import Attention, Diagonal
+from .extension import Attention, Diagonal, Numbers
 from .pose import Posed, draw_seed, pose
 from .progress import with_callbacks
 from .starts import truncated_start
@@ -175,7 +175,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         J = posed.operator
         warn_of_parts(J, posed.rule.scale_parameter)
         diagonal = resolve_diagonal(self.diagonal, posed.sample, posed.kernel, J)
-        d = diagonal.on_sample(posed.point_rows, J)
+        d = diagonal.on_sample(posed.point_rows, posed.sample.rows, J)
         J.set_row_scale(J.w * np.sqrt(d))
 
         if start is None:
@@ -188,7 +188,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         Xi, eigenvalues = eigenvectors(solution.factor, d * diagonal.factor(J.unit), posed.sample.w)
         width = self._width(Xi.shape[1])
         training = SDPTraining(posed.sample.rows, self.normalize, posed.extension(Xi), diagonal)
-        Xi = posed.at_all_rows(Xi, lambda X: _embed(training, X, self.normalize, 0, self.n_jobs))
+        Xi = posed.at_all_rows(Xi, lambda X, numbers: _embed(training, X, numbers, self.normalize, self.n_jobs))
         return self._keep(
             **posed.given.columns,
             **outcome(solution, status),
@@ -242,12 +242,12 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         return self._transform_rows(self._check_new(X))
 
     def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
-        return _embed(self.training_, X, self.training_.normalize, first, self.n_jobs)
+        return _embed(self.training_, X, range(first, first + X.shape[0]), self.training_.normalize, self.n_jobs)
 
     def _extension_of(self, X: Any) -> Array:
         """With lengths, whatever ``normalize`` is: the learned kernel has them."""
         rows = self._check_new(X)
-        return _embed(self.training_, rows, None, 0, self.n_jobs)
+        return _embed(self.training_, rows, None, None, self.n_jobs)
 
     def _check_parameters(self) -> None:
         self._check_solver_parameters()
@@ -259,10 +259,12 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         check_integer("n_neighbors", self.n_neighbors, 1)
 
 
-def _embed(training: SDPTraining, X: Array, normalize: str | None, first: int, n_jobs: int | None) -> Array:
-    """All components at rows X, the first of which is row ``first`` of the input."""
+def _embed(
+    training: SDPTraining, X: Array, numbers: Numbers | None, normalize: str | None, n_jobs: int | None
+) -> Array:
+    """All components at rows X of these numbers."""
     diagonal = _AnyLength(training.diagonal) if normalize == "unit" else training.diagonal
-    return training.extension.normalized(X, diagonal, first=first, n_jobs=count_threads(n_jobs))
+    return training.extension.normalized(X, diagonal, numbers=numbers, n_jobs=count_threads(n_jobs))
 
 
 @dataclass(frozen=True)
