@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._utils.arrays import Array
 from .._utils.callers import underflows_to_zero
-from .._utils.checks import check_choice, check_factor, check_integer
+from .._utils.checks import check_choice, check_factor, check_integer, is_word
 from .._utils.threads import count_threads
 from ..kernels.base import FittedFormula
 from ..kernels.choice import KERNEL_NAMES, find_kernel, unknown_kernel
@@ -26,7 +26,7 @@ from .diagonals import resolve_diagonal
 from .extension import Attention, Diagonal, Numbers
 from .pose import Posed, draw_seed, pose
 from .progress import with_callbacks
-from .starts import truncated_start
+from .starts import NO_START, Limits, Start, start_limits, truncated_start
 from .training import SDPTraining
 
 # Points for which the problem is solved first where products cost much, and the gap to which.
@@ -179,10 +179,10 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         J.set_row_scale(J.w * np.sqrt(d))
 
         if start is None:
-            start, interrupted = self._coarse_start(posed, d)
+            begin = self._coarse_start(posed, d)
         else:
-            start, interrupted = check_factor("start", start, len(posed.given.w))[posed.sample.rows], False
-        solution = self._solve(J, self.solver, start, interrupted)
+            begin = Start(check_factor("start", start, len(posed.given.w))[posed.sample.rows])
+        solution = self._solve(J, self.solver, begin)
         status = judge(solution, posed, d, verbose=bool(self.verbose))
 
         Xi, eigenvalues = eigenvectors(solution.factor, d * diagonal.factor(J.unit), posed.sample.w)
@@ -199,35 +199,38 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
             training_=training,
         )
 
-    def _coarse_start(self, posed: Posed, d: Array) -> tuple[Array | None, bool]:
-        """Where products cost much, the solution of a cheaper problem, if it is a good start; and if that was interrupted.
+    def _coarse_start(self, posed: Posed, d: Array) -> Start:
+        """Where products cost much, the solution of a cheaper problem, if it is a good start.
 
-        The kernel cut off, where that leaves most of it and not many entries; else a sample of the points.
+        The kernel cut off, where that leaves most of it and not many entries; else a sample of the points. None where the
+        user has asked for something else: the method of the paper, or a number of columns to start with.
         """
-        J, kernel = posed.operator, posed.kernel
-        if not isinstance(J, TiledOperator) or J.n <= _COARSE_ROWS:
-            return None, False
+        J, kernel, limits = posed.operator, posed.kernel, start_limits(self.max_iter, self._max_products)
+        asked = self.solver != "auto" or not is_word(self.rank, "auto") or not all(limits)
+        if asked or not isinstance(J, TiledOperator) or J.n <= _COARSE_ROWS:
+            return NO_START
         assert isinstance(kernel, FittedFormula)
-        solution = truncated_start(J, kernel, J.w * np.sqrt(d), self.rank, draw_seed(self.random_state))
+        solution = truncated_start(J, kernel, J.w * np.sqrt(d), limits, draw_seed(self.random_state))
         if solution is None:
-            return self._sample_start(kernel, J.w)
+            return self._sample_start(kernel, J.w, limits)
         if self.verbose:
             print(f"start from the kernel cut off: {solution.status}, rank {solution.factor.shape[1]}")
-        return solution.factor, solution.status == "interrupted"
+        return Start(solution.factor, solution.n_iter, solution.n_products, solution.status == "interrupted")
 
-    def _sample_start(self, kernel: FittedFormula, w: Array) -> tuple[Array, bool]:
+    def _sample_start(self, kernel: FittedFormula, w: Array, limits: Limits) -> Start:
         """The solution for a sample of the points, extended to all of them."""
         X, rng = kernel.points, np.random.default_rng(draw_seed(self.random_state))
         rows = np.sort(rng.choice(len(X), _COARSE_ROWS, replace=False))
         diagonal = self.diagonal if isinstance(self.diagonal, str) or callable(self.diagonal) else "kernel"
         coarse = SDPEmbedding(kernel=kernel.formula, diagonal=diagonal, operator="dense", tol=_COARSE_TOL)
-        coarse.set_params(random_state=0, n_jobs=self.n_jobs)
+        coarse.set_params(random_state=0, n_jobs=self.n_jobs, max_iter=limits.max_iter)
+        coarse._max_products = limits.max_products
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # any start will do
             coarse.fit(X[rows], sample_weight=w[rows])
         if self.verbose:
             print(f"start from {_COARSE_ROWS} of {len(X)} points: {coarse.status_}, rank {len(coarse.eigenvalues_)}")
-        return coarse._embed_rows(X), coarse.status_ == "interrupted"
+        return Start(coarse._embed_rows(X), coarse.n_iter_, coarse.n_products_, coarse.status_ == "interrupted")
 
     def transform(self, X: Array) -> Array:
         r"""Embed new rows.
