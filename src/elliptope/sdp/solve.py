@@ -25,11 +25,11 @@ from .._utils.threads import ONE_THREAD, one_blas_thread
 from ..operators import as_operator
 from .ascent import METHODS
 from .certificates.certificate import Certificate
-from .certificates.certifier import prove
+from .certificates.certifier import prove, quick_bound
 from .certificates.uniqueness import ZERO
 from .factors import random_start
 from .loop import Loop, Progress
-from .problem import Meter, Problem
+from .problem import Meter, OutOfProducts, Problem
 from .steps import normalize_rows
 from .tuning import TUNING, Tuning
 from .verdict import Ended, verdict
@@ -185,6 +185,7 @@ def certify(
     diagonal: Array | None = None,
     *,
     tol: float = 1e-6,
+    max_products: int = 100_000,
     rng: np.random.Generator | int | None = None,
 ) -> Certificate:
     """Bound how far the objective of a given factor is from the optimum. The factor is not improved.
@@ -200,15 +201,24 @@ def certify(
         H with unit rows, to 1e-8; they are normalised first.
     tol : float
         Relative gap that is aimed at. The bound may be larger, where the factor is no better.
+    max_products : int
+        Block products, as many as a :func:`solve` may take by default. Where they do not suffice, the bound is larger.
     rng : Generator, int or None
         For tests with random vectors, where J cannot be factorised.
     """
-    tol, rng = check_tol(tol), check_rng(rng)
-    meter = Meter(Problem(as_operator(cost, diagonal)))
+    tol, rng, limit = check_tol(tol), check_rng(rng), check_integer("max_products", max_products, 1)
+    meter = Meter(Problem(as_operator(cost, diagonal)), limit)
     H = check_factor("factor", factor, meter.problem.n)
     lengths = np.linalg.norm(H, axis=1)
     row = int(np.abs(lengths - 1).argmax())
     if abs(lengths[row] - 1) > 1e-8:
         raise ValueError(f"`factor` must have rows of length 1, got {lengths[row]:.6g} in row {row}.")
     with one_blas_thread() if meter.problem.n <= ONE_THREAD else nullcontext():
-        return prove(meter, meter.evaluate(like(meter.problem.offset, normalize_rows(H, rng))), rng, tol)
+        iterate = meter.evaluate(like(meter.problem.offset, normalize_rows(H, rng)))
+        # Products for a last bound are kept back.
+        meter.limit = max(limit - meter.problem.tuning.lanczos_steps, 0.5 * limit)
+        try:
+            return prove(meter, iterate, rng, tol)
+        except OutOfProducts:
+            meter.limit = limit
+            return quick_bound(meter, iterate, rng)
