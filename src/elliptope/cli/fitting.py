@@ -35,7 +35,7 @@ def scale(args: argparse.Namespace, data: Data, console: Console) -> tuple[Array
     with np.errstate(over="ignore", invalid="ignore"):
         constant = _some(data, np.ptp(data.X, axis=0) == 0)
     if constant:
-        console.note(f"{data.source}: constant, and without influence: {listing(constant)}")
+        console.note(f"{data.source}: constant columns have no influence: {listing(constant)}")
     if not args.standardize:
         if unlike := _unlike(data.X):
             console.note(f"{data.source}: columns differ {unlike}; --standardize puts them on one scale")

@@ -52,8 +52,8 @@ class Solution:
     certificate : Certificate
     status : {"optimal", "degenerate", "unconfirmed", "max_iter", "interrupted"}
         ``"degenerate"``: the objective is optimal, but other B attain it, to working precision. ``"unconfirmed"``: it is
-        optimal, and whether other B attain it could not be established; only with ``polish``, without which ``"optimal"``
-        is said of the objective alone.
+        optimal, and whether other B attain it could not be established; only with ``polish``. Without, ``"optimal"`` is said
+        of the objective alone: B is accurate to about the root of ``tol``, or less where it is hardly determined.
     message : str
         Why, and what to change.
     n_iter, n_products : int
@@ -109,7 +109,7 @@ def solve(
         Certified ``relative_gap`` to reach, below 1.
     polish : bool
         The objective is of second order in the error of the factor. True: go on until the factor itself, and not only its
-        objective, is accurate to ``tol``.
+        objective, is accurate to ``tol``, and find out whether the optimum is unique. The estimators do so.
     max_iter : int
         Iterations, over all phases; and, where ``max_products`` is not given, 20 block products for each of them.
     max_products : int, optional
