@@ -117,10 +117,9 @@ def _check_names(reader: Reader, used: list[int], features: list[int]) -> None:
     for j in used:
         name = reader.names[j]
         if name == "" and j in features:
-            last = j == len(reader.names) - 1
-            why = "do lines end with a delimiter?" if last else "row numbers, written by another program?"
             raise CommandError(
-                f"{reader.source}: column {j + 1} has no name ({why}); use --id {j + 1} or --drop {j + 1}, or name it"
+                f"{reader.source}: column {j + 1} has no name ({reader.unnamed(j)}); use --id {j + 1} or --drop {j + 1}, "
+                "or name it"
             )
         if name and name in seen:
             raise CommandError(

@@ -94,7 +94,7 @@ _TRAINING: dict[type, dict[str, Field]] = {
     },
 }
 _NULL_SPACE = OneOf({NullSpace: {"nullity": Integer(), "spectral_gap": Number(), "rank": Integer(), "unique": Flag()}})
-_CERTIFICATE = OneOf(
+CERTIFICATE = OneOf(
     {
         Certificate: {
             "objective": Number(),
@@ -112,14 +112,15 @@ _CERTIFICATE = OneOf(
         }
     }
 )
+STATUS = Choice(("optimal", "degenerate", "unconfirmed", "max_iter", "interrupted"))
 _COMMON: dict[str, Field] = {
     "n_features_in_": Integer(low=1, size="p"),
     "n_components_": Integer(low=1, size="k"),
     "embedding_": Floats("N", "k"),
 }
 _CERTIFIED: dict[str, Field] = {
-    "certificate_": _CERTIFICATE,
-    "status_": Choice(("optimal", "degenerate", "unconfirmed", "max_iter", "interrupted")),
+    "certificate_": CERTIFICATE,
+    "status_": STATUS,
     "n_iter_": Integer(),
     "n_products_": Integer(),
     "eigenvalues_": Floats("r"),

@@ -65,6 +65,10 @@ class Reader(ABC):
         name = self.names[j]
         return name if name and _PLAIN.fullmatch(name) else str(j + 1)
 
+    def unnamed(self, j: int) -> str:
+        """Why column ``j`` may have no name, in a format that has names."""
+        return "row numbers, written by another program?"
+
     def error(self, problem: str, i: int | None = None, j: int | None = None) -> TableError:
         places = [] if i is None else [self.row(i)]
         places += [] if j is None else [self.column(j)]
