@@ -1,10 +1,10 @@
 """Damaged files, given to everything that reads files: a reason comes out or the right contents, and nothing else.
 
 Model files, checkpoints and tables are damaged at random: bytes flipped, parts cut out, doubled and exchanged, arrays
-swapped, shapes, dtypes and numbers changed. A run fails if anything is raised but the error for such files, or if a file is
-accepted with other contents than
+swapped, shapes, dtypes and numbers changed. A run fails if anything is raised but the error for such files, if reading takes
+too much time or memory, if a model that was accepted cannot transform, or if a file is accepted with other contents than
 
-- the undamaged file has, for models and checkpoints, which have a checksum;
+- the undamaged file has, for models and checkpoints, which have a checksum; such models transform as before;
 - zipfile and json read from it, where the damage was given the right checksum;
 - the csv module and float() read from it, for tables.
 
@@ -17,6 +17,7 @@ import argparse
 import csv
 import io
 import json
+import signal
 import tempfile
 import time
 import tracemalloc
@@ -38,10 +39,11 @@ from elliptope.cli.errors import CommandError
 from elliptope.cli.selection import Selection
 from elliptope.cli.tables import Form
 from elliptope.estimators.path.checkpoint import Checkpoint
-from report import table
 
 # Memory that reading may take: some for every byte of the file, and a chunk for the checksum.
 PER_BYTE, CONSTANT = 50, 4 * 2**20
+# Seconds that reading may take; it takes a few thousandths.
+PATIENCE = 10
 HEADER = ["files", "mutations", "refused", "accepted, same contents", "accepted, other contents", "crashed", "seconds"]
 X = np.random.default_rng(0).standard_normal((10, 2))
 LABELS = ["u", "v w", "", '"', "a,b", "'=1", "x;y", "-", "ü", "z"]
@@ -84,11 +86,18 @@ def models(folder: Path) -> Subject:
         RKHSEmbedding(random_state=0, diagonal=np.ones(10)),
         DiffusionMap(bandwidth=2.0),
     ]
-    samples = [
-        Sample(saved(est.fit(X, sample_weight=np.arange(1.0, 11.0))), elliptope.load, saved, archive_contents)
-        for est in estimators
-    ]
-    samples = [sample._replace(contents=lambda est: archive_contents(saved(est))) for sample in samples]
+
+    def sample(est: Any) -> Sample:
+        data, Z = saved(est.fit(X, sample_weight=np.arange(1.0, 11.0))), est.transform(X + 0.1)
+
+        def contents(loaded: Any) -> Any:
+            found, its = archive_contents(saved(loaded)), loaded.transform(X + 0.1)
+            assert found != archive_contents(data) or (its == Z).all()
+            return found
+
+        return Sample(data, elliptope.load, contents, archive_contents)
+
+    samples = [sample(est) for est in estimators]
     return Subject("models", samples, ARCHIVES, ModelFileError, checksum=True)
 
 
@@ -185,22 +194,41 @@ def outcome(subject: Subject, sample: Sample, file: Path, rng: Generator) -> str
     resealed = subject.checksum and bool(rng.integers(2))
     data = sealed(data) if resealed else data
     file.write_bytes(data)
-    tracemalloc.start()
     try:
-        found = sample.read(file)
-    except subject.refusal:
-        return "refused"
-    except Exception as error:
-        return f"crashed: {type(error).__name__} ({mutation.__name__})"
-    finally:
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        if peak > PER_BYTE * len(data) + CONSTANT:
-            raise MemoryError(f"{peak} bytes to read {len(data)} ({mutation.__name__})")
+        try:
+            found = limited(lambda: sample.read(file), PER_BYTE * len(data) + CONSTANT)
+        except subject.refusal:
+            return "refused"
+        contents = sample.contents(found)
+    except (Exception, Hang) as error:
+        return f"crashed: {type(error).__name__} {error} ({mutation.__name__})"
     expected = sample.expected(data if resealed or not subject.checksum else sample.data)
-    contents = sample.contents(found)
     same = contents == expected if subject.checksum else contents in expected
     return "same" if same else f"other: {mutation.__name__}"
+
+
+class Hang(BaseException):
+    """No code may catch this as an error of its own."""
+
+
+def limited(function: Callable[[], Any], memory: int) -> Any:
+    """What ``function`` returns; an error where it takes too long, or more than so many bytes."""
+
+    def stop(*_: Any) -> None:
+        raise Hang
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(PATIENCE)
+    tracemalloc.start()
+    try:
+        result = function()
+    finally:
+        signal.alarm(0)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        if peak > memory:
+            raise MemoryError(f"{peak} bytes")
+    return result
 
 
 def run(subject: Subject, mutations: int, folder: Path, seed: int) -> tuple[Counter[str], float]:
@@ -234,7 +262,7 @@ def main() -> None:
             wrong.update({f"{subject.name}: {text}": n for text, n in counts.items() if text not in ("refused", "same")})
             print(*rows[-1], flush=True)
     lines = ["# Damaged files", "", f"`python benchmarks/fuzz.py --mutations {args.mutations} --seed {args.seed}`", ""]
-    lines += [*table(HEADER, rows), "", *(f"- {line}" for line in machine.describe())]
+    lines += ["| " + " | ".join(row) + " |" for row in [HEADER, ["---"] * len(HEADER), *rows]] + ["", *(f"- {line}" for line in machine.describe())]
     print("\n".join([*lines, *(f"{text}: {n}" for text, n in wrong.items())]))
     if args.output is not None:
         (args.output / "fuzz.md").write_text("\n".join(lines) + "\n", encoding="utf-8")

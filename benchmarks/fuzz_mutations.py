@@ -16,9 +16,11 @@ from numpy.random import Generator
 # Hexadecimal digits of the checksum that ends a file.
 DIGITS = 64
 # Values that are put where others were.
-STRANGE: list[Any] = [None, True, -1, 0, 1, 2, 7, 10**6, 2**63, 10**400, 0.5, -0.0, 1e300, "nan", "inf", "Gaussian", "", [], {}]
+NUMBERS = [-1, 0, 1, 2, 7, 10**6, 2**63, 10**400, 0.5, -0.0, 1e300]
+STRANGE: list[Any] = [*NUMBERS, None, True, "nan", "inf", "Gaussian", "", [], {}]
 # Cells that are put into tables.
-CELLS = [b"nan", b"inf", b"1e999", b"1_0", b"0x1p3", b"true", b"\xd9\xa3", b" 1 ", b'"1"', b'"', b"", b"-", b"1,5", b"'=1+1", b"\0"]
+CELLS = [b"nan", b"inf", b"1e999", b"1_0", b"0x1p3", b"true", b"\xd9\xa3", b" 1 ", b'"1"', b"-", b"1,5"]
+CELLS += [b"'=1+1", b"''=1+1", b"=1", b"'-1", b"", b'"', b"\0"]
 
 Mutation = Callable[[bytes, Generator], bytes]
 

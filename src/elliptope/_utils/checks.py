@@ -12,6 +12,8 @@ import numpy as np
 
 from .arrays import Array, as_numpy, has_real_dtype, total
 
+# Coordinates beyond this, and distances below its inverse, could not be squared.
+LARGEST_SQUARED = 1e150
 # Rows that a message names.
 _NAMED = 10
 # How `name_rows` names them.

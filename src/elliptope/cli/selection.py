@@ -67,6 +67,7 @@ def resolve(selection: Selection, reader: Reader, wanted: Sequence[str] | None =
         chosen = _find_wanted(wanted, reader)
     else:
         chosen = reader.default
+        _check_index(reader, [j for j in chosen if j not in dropped and j not in single.values()])
     features = [j for j in chosen if j not in dropped and j not in single.values()]
     if not features:
         raise CommandError(f"{reader.source}: no column is left to embed")
@@ -110,6 +111,16 @@ def _find_wanted(wanted: Sequence[str], reader: Reader) -> list[int]:
             f"(--columns says which columns to take instead, in the order of the model's)"
         )
     return [_find(name, reader, "the model's column")[0] for name in wanted]
+
+
+def _check_index(reader: Reader, features: list[int]) -> None:
+    """Raise if the index of a table would be a feature, unasked."""
+    for j in features:
+        if j in reader.index and reader.names[j]:
+            raise CommandError(
+                f"{reader.source}: {reader.column(j)} is the index of a pandas table; use --id or --drop, or choose the "
+                "features with --columns"
+            )
 
 
 def _check_names(reader: Reader, used: list[int], features: list[int]) -> None:

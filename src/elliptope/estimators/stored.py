@@ -37,15 +37,15 @@ _PRECOMPUTED: dict[type, dict[str, Field]] = {
 }
 _SPARSE: dict[type, dict[str, Field]] = {
     NeighborKernel: {
-        "points": Floats("n", "p"),
-        "scales": Floats("n", positive=True),
+        "points": Floats("n", "p", squared=True),
+        "scales": Floats("n", positive=True, squared=True),
         "n_neighbors": Integer(low=2),
         "graph": Optional(Graph("n")),
         "n_jobs": Integer(low=1),
     },
     GraphKernel: {
         "graph": Graph("n"),
-        "scales": Floats("n", positive=True),
+        "scales": Floats("n", positive=True, squared=True),
         "n_neighbors": Integer(low=2),
         "columns": Indices("n", below="p"),
     },
@@ -62,7 +62,7 @@ _EXTENSION = OneOf(
     {
         Extension: {
             "kernel": _KERNEL,
-            "w": Floats("n", positive=True),
+            "w": Floats("n", positive=True, squared=True),
             "m": Floats("n", positive=True),
             "M": Number(positive=True),
             "self_similarity": Floats("n", positive=True),
@@ -75,7 +75,7 @@ _LINEAR_EXTENSION = OneOf(
         LinearExtension: {
             "kernel": OneOf(_FITTED_FORMULA),
             "alpha": Floats("n", "r"),
-            "w": Floats("n", positive=True),
+            "w": Floats("n", positive=True, squared=True),
         }
     }
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 import numpy as np
 
@@ -35,6 +35,8 @@ class Reader(ABC):
         Whether a column has been chosen as the label.
     unread : list of str
         Names of columns that cannot be read.
+    index : set of int
+        Columns that name or number the rows, and are no features unless chosen.
     """
 
     source: str
@@ -42,6 +44,7 @@ class Reader(ABC):
     header: bool | None = None
     has_label: bool = False
     unread: Sequence[str] = ()
+    index: Set[int] = frozenset()
 
     @property
     def default(self) -> list[int]:

@@ -35,7 +35,8 @@ class ParquetReader(Reader):
         self.names = ["" if name.startswith(_INDEX) else name for name in self._schema.names]
         if not self._file.metadata.num_rows or not self.names:
             raise TableError(source, "the table has no rows" if self.names else "the table has no columns")
-        repeated = next((name for k, name in enumerate(self.names) if name in self.names[:k]), None)
+        self.index = _index_columns(self._schema)
+        repeated = next((name for k, name in enumerate(self.names) if name and name in self.names[:k]), None)
         if repeated is not None:  # pyarrow finds columns by their names
             raise TableError(source, f"two columns are named {repeated!r}; rename one")
 
@@ -63,6 +64,15 @@ class ParquetReader(Reader):
         kind, types = self._schema.field(j).type, pa.types
         if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)):
             raise self.not_numbers(j, f"values of type {kind}")
+
+
+def _index_columns(schema: Any) -> set[int]:
+    """Columns that were the index of a pandas table, by what pandas notes in the file."""
+    try:
+        noted = schema.pandas_metadata["index_columns"]
+        return {schema.names.index(name) for name in noted if name in schema.names}
+    except (KeyError, TypeError, ValueError):  # of another program, or damaged
+        return set()
 
 
 def _as_array(pa: Any, column: Any) -> Array:

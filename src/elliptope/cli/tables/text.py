@@ -31,10 +31,12 @@ _DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*")
 # The first line that names the delimiter for spreadsheets.
 _SEPARATOR = re.compile(r"\"?sep=(.)\"?\s*", flags=re.IGNORECASE)
-# The csv module quotes cells that contain a character of its line end. With this one it quotes both; files get "\n".
-_LINE_END = "\r\n"
-# What spreadsheets may take for a formula, with the apostrophes that mark it as text; numbers are among it.
-_FORMULA = re.compile(r"'*[=+\-@\t\r].+", flags=re.DOTALL)
+# The csv module quotes cells that contain a character of its line end. With this one it quotes line ends of all kinds, and
+# spaces, which the reader skips at the beginning of a cell that has no quotes. Files get "\n".
+_LINE_END = " \r\n"
+# What spreadsheets may take for a formula (https://owasp.org/www-community/attacks/CSV_Injection), with the apostrophes that
+# mark it as text; numbers are among it.
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20].+", flags=re.DOTALL)
 # What `errors="surrogateescape"` makes of bytes that cannot be decoded.
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
 
