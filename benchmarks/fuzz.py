@@ -262,7 +262,8 @@ def main() -> None:
             wrong.update({f"{subject.name}: {text}": n for text, n in counts.items() if text not in ("refused", "same")})
             print(*rows[-1], flush=True)
     lines = ["# Damaged files", "", f"`python benchmarks/fuzz.py --mutations {args.mutations} --seed {args.seed}`", ""]
-    lines += ["| " + " | ".join(row) + " |" for row in [HEADER, ["---"] * len(HEADER), *rows]] + ["", *(f"- {line}" for line in machine.describe())]
+    lines += ["| " + " | ".join(row) + " |" for row in [HEADER, ["---"] * len(HEADER), *rows]]
+    lines += ["", *(f"- {line}" for line in machine.describe())]
     print("\n".join([*lines, *(f"{text}: {n}" for text, n in wrong.items())]))
     if args.output is not None:
         (args.output / "fuzz.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
