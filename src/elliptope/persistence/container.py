@@ -135,6 +135,8 @@ def _sha256(file: BinaryIO, end: int) -> bytes:
 @contextmanager
 def open_archive(path: str | os.PathLike, kind: Kind = MODEL) -> Iterator[Archive]:
     """The container at ``path``, with its checksum verified. Errors, also those raised within the block, name the file."""
+    if not isinstance(path, str | bytes | os.PathLike):  # an integer would be taken for an open file
+        raise TypeError(f"`path` must be the name of a file, got {path!r} of type {type(path).__name__}.")
     try:
         with open(path, "rb") as file:
             size = _verify(file, kind)

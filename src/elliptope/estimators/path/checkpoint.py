@@ -64,6 +64,8 @@ class Checkpoint:
     """The file at ``path``, for work on n rows with this ``fingerprint``, which describes all that its results depend on."""
 
     def __init__(self, path: str | os.PathLike, fingerprint: dict[str, str], n: int) -> None:
+        if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+            raise ValueError(f"`checkpoint` must be the name of a file, got {path!r}.")
         self.path, self.fingerprint, self.n = Path(path), fingerprint, n
         if not self.path.parent.is_dir():
             raise ValueError(f"`checkpoint` must lie in a folder that exists, got {os.fspath(path)!r}.")
