@@ -246,7 +246,6 @@ PATH = [
         lambda value: path(checkpoint=value),
         Error("`checkpoint` must be .*got {value}"),
         values=(3, ""),
-        pending="a TypeError that names nothing; '' is taken for the current folder",
     ),
     case(
         "bandwidth_path, checkpoint in no folder",
@@ -309,7 +308,6 @@ SAVING = [
         "load: an integer",
         lambda: forked(lambda: elliptope.load(os.open(os.devnull, os.O_RDONLY))),
         Error("path.*int|int.*path", TypeError),
-        pending="taken for the number of an open file, which is then closed",
     ),
     case(
         "save: None, 3", lambda value: fitted(SDPEmbedding).save(value), Error("NoneType|int", TypeError), values=(None, 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
@@ -11,10 +12,14 @@ import numpy as np
 
 from .arrays import Array, as_numpy, has_real_dtype, total
 
+# Coordinates beyond this, and distances below its inverse, could not be squared.
+LARGEST_SQUARED = 1e150
 # Rows that a message names.
 _NAMED = 10
 # Integers that arrays can be counted by.
 _LARGEST = 2**63 - 1
+# How `name_rows` names them.
+_ROWS = re.compile(r"rows? (\d+(?:, \d+)*)(?:, … \((\d+) in all, counted from 0\)| \(counted from 0\))")
 
 
 def is_word(value: Any, word: str) -> bool:
@@ -176,6 +181,16 @@ def name_rows(rows: Array) -> str:
         return f"row {int(rows[0])} (counted from 0)"
     more = f", … ({len(rows)} in all, counted from 0)" if len(rows) > _NAMED else " (counted from 0)"
     return f"rows {', '.join(str(int(i)) for i in rows[:_NAMED])}{more}"
+
+
+def rename_rows(text: str, name: Callable[[int], str]) -> str:
+    """A message with rows in the words of :func:`name_rows`, in those of ``name`` instead."""
+
+    def renamed(found: re.Match[str]) -> str:
+        listed = ", ".join(name(int(i)) for i in found[1].split(", "))
+        return f"{listed}, … ({found[2]} in all)" if found[2] else listed
+
+    return _ROWS.sub(renamed, text)
 
 
 def check_extent(X: Array) -> None:

@@ -27,6 +27,7 @@ def read_training_data(args: argparse.Namespace, console: Console) -> Data:
     if len(data.X) < 2:
         raise CommandError(f"{data.source}: 1 row; an embedding takes 2 or more")
     console.note(data.describe())
+    console.name_row = data.name_row
     return data
 
 
