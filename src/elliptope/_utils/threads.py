@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from numbers import Integral
 from threading import Lock
@@ -14,8 +14,11 @@ from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-# Up to this many rows several threads of BLAS wait for each other for longer than they work.
+# Up to this many rows several threads wait for each other for longer than they work on a product with an n × n matrix.
 ONE_THREAD = 1500
+# The same for those of BLAS in a factorisation: at n = 5000 they save a tenth of the time, and where other programs keep the
+# cores busy they may need ten times as long.
+ONE_THREAD_FACTORIZES = 5000
 # Processors on which OpenBLAS multiplies small matrices without copying them first, by its names for them.
 _FAST_SMALL_PRODUCTS = ("SkylakeX", "Cooperlake", "SapphireRapids")
 
@@ -40,15 +43,21 @@ def count_threads(n_jobs: int | None) -> int:
 def in_order(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int) -> Iterator[Result]:
     """``map`` by ``n_jobs`` threads; results come in the order of the items, and so do errors.
 
-    No more than a few items are taken beyond those whose results have been asked for.
+    No more than a few items are taken beyond those whose results have been asked for. Several threads have one thread of
+    BLAS each.
     """
     if n_jobs == 1:
         yield from map(function, items)
         return
+
+    def run(item: Item) -> Result:
+        with one_blas_thread():  # here, not around the loop: between results the caller has all threads
+            return function(item)
+
     pool, ahead = ThreadPoolExecutor(n_jobs), deque[Future[Result]]()
     try:
         for item in items:
-            ahead.append(pool.submit(function, item))
+            ahead.append(pool.submit(run, item))
             if len(ahead) > 2 * n_jobs:
                 yield ahead.popleft().result()
         while ahead:
@@ -57,31 +66,67 @@ def in_order(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: 
         pool.shutdown(cancel_futures=True)
 
 
-class _OneBlasThread(AbstractContextManager):
-    """Limits BLAS, in the whole process, to one thread. The first block to be entered sets the limit, the last lifts it."""
+class _BlasThreads:
+    """How many blocks of the process ask BLAS for one thread, and how many of them lift that limit again for a while."""
 
     def __init__(self) -> None:
-        self._lock, self._inside = Lock(), 0
+        self._lock, self._limit = Lock(), None
+        self._one, self._lifted = 0, 0
 
-    def __enter__(self) -> None:
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        self._count(one=1)
+        try:
+            yield
+        finally:
+            self._count(one=-1)
+
+    @contextmanager
+    def lifted(self) -> Iterator[None]:
+        self._count(lifted=1)
+        try:
+            yield
+        finally:
+            self._count(lifted=-1)
+
+    def _count(self, one: int = 0, lifted: int = 0) -> None:
         with self._lock:
-            if not self._inside:
+            self._one, self._lifted = self._one + one, self._lifted + lifted
+            wanted = self._one > 0 and not self._lifted
+            if wanted and self._limit is None:
+                self._before = _count_blas_threads()
                 self._limit = _pools().limit(limits=1, user_api="blas")
-            self._inside += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if not self._inside:
+            elif not wanted and self._limit is not None:
                 self._limit.restore_original_limits()
+                self._limit = None
 
 
-_ONE_BLAS_THREAD = _OneBlasThread()
+    def number(self) -> int:
+        """The threads that BLAS has where nothing limits it to one."""
+        with self._lock:
+            return self._before if self._limit is not None else _count_blas_threads()
+
+
+_BLAS_THREADS = _BlasThreads()
 
 
 def one_blas_thread() -> AbstractContextManager:
-    """A context in which BLAS has one thread: more would compete with ours for the same cores."""
-    return _ONE_BLAS_THREAD
+    """A context in which BLAS has one thread, in the whole process.
+
+    More would compete with ours for the same cores. In products of thin matrices, which are short, they would mostly wait
+    for each other, and they wait by spinning: where other programs are busy, that takes many times as long as the work.
+    """
+    return _BLAS_THREADS.one()
+
+
+def all_blas_threads(wanted: bool = True) -> AbstractContextManager:
+    """Within :func:`one_blas_thread`, a context in which BLAS has all threads again, where that is ``wanted``."""
+    return _BLAS_THREADS.lifted() if wanted else nullcontext()
+
+
+def blas_threads() -> int:
+    """How many threads BLAS is meant to have: what it is set to, or was before :func:`one_blas_thread`."""
+    return _BLAS_THREADS.number()
 
 
 def openmp_threads(count: int) -> AbstractContextManager:
@@ -94,6 +139,10 @@ def has_fast_small_products() -> bool:
     """Whether several small products with BLAS are faster than a large one; on other processors they are slower."""
     used = [pool for pool in _pools().info() if pool["user_api"] == "blas"]
     return bool(used) and all(pool.get("architecture") in _FAST_SMALL_PRODUCTS for pool in used)
+
+
+def _count_blas_threads() -> int:
+    return max((pool["num_threads"] for pool in _pools().info() if pool["user_api"] == "blas"), default=1)
 
 
 @cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from .._utils.arrays import Array, like
 from .._utils.checks import check_bool, check_callable, check_choice, check_factor, check_integer, check_positive, check_rng
-from .._utils.threads import ONE_THREAD, one_blas_thread
+from .._utils.threads import one_blas_thread
 from ..operators import as_operator
 from .ascent import METHODS
 from .certificates.certificate import Certificate
@@ -129,7 +128,7 @@ def solve(
     # A factorisation tells whether the optimum is unique only at a factor that is accurate.
     aim = min(tol, ZERO) if polish and problem.operator.can_factor else tol
     loop = Loop(Meter(problem, limit), METHODS[method], aim, polish, max_iter, rng, callback)
-    with one_blas_thread() if problem.n <= ONE_THREAD else nullcontext():
+    with one_blas_thread():
         certificate = loop.run(like(problem.offset, _start(problem, rank, start, rng)))
     spent, increase = f"{max_iter} iterations", "max_iter"
     if loop.out_of_products:
@@ -192,5 +191,6 @@ def certify(
     if off.max() > 1e-8:
         row = int(off.argmax())
         raise ValueError(f"`factor` must have rows of length 1, got {np.linalg.norm(H[row]):.6g} in row {row}.")
-    iterate = meter.evaluate(like(meter.problem.offset, normalize_rows(H, check_rng(rng))))
-    return prove(meter, iterate, check_rng(rng), check_positive("tol", tol))
+    with one_blas_thread():
+        iterate = meter.evaluate(like(meter.problem.offset, normalize_rows(H, check_rng(rng))))
+        return prove(meter, iterate, check_rng(rng), check_positive("tol", tol))
