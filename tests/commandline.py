@@ -111,19 +111,6 @@ def huge_npy():
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + bytes(24)
 
 
-class Case(NamedTuple):
-    """A command in a folder that holds ``t.csv``, a model ``m`` fitted to it, and ``files``."""
-
-    command: str
-    message: str
-    code: int = 1
-    files: dict = {}
-
-
-def csv_case(content, message, command=EMBED, code=1):
-    return Case(command, message, code, {"t.csv": content})
-
-
 def check(outcome, code, message):
     assert outcome.code == code, outcome
     assert outcome.out == b""
@@ -135,12 +122,3 @@ def check(outcome, code, message):
     expression = message if ".*" in message or "|" in message else re.escape(message)
     assert re.search(expression, errors[0]), errors[0]
     assert len(errors[0]) < 700
-
-
-def check_case(cli, folder, case):
-    """The command fails with its message, and leaves no file behind."""
-    for path, content in case.files.items():
-        (folder / path).write_bytes(content.encode() if isinstance(content, str) else content)
-    before = snapshot(folder)
-    check(cli(*case.command.split()), case.code, case.message)
-    assert snapshot(folder) == before

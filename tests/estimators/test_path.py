@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 from common import PATH, RANK_4, WINE, Naive, assert_same_path, fit, fit_path, gram, weights
 from elliptope import bandwidth_path
 from elliptope.estimators.path.path import BandwidthPath, PathRecord
-from elliptope.kernels import Gaussian
 
 
 def products(result):
@@ -260,49 +259,7 @@ class TestProgress:
 
 
 class TestBadInput:
-    @pytest.mark.parametrize(
-        ("bandwidths", "message"),
-        [
-            ([], "`bandwidths` must hold at least 1 value, got none"),
-            (2.0, r"`bandwidths` must be a sequence of positive numbers, got 2\.0"),
-            (np.array(2.0), "`bandwidths` must be a sequence of positive numbers"),
-            (None, "`bandwidths` must be a sequence of positive numbers, got None"),
-            ([2.0, 0.0], r"`bandwidths\[1\]` must be positive and finite, got 0\.0"),
-            ([-1], r"`bandwidths\[0\]` must be positive and finite, got -1"),
-            ([2.0, np.nan], r"`bandwidths\[1\]` must be positive and finite, got nan"),
-            ([np.inf], r"`bandwidths\[0\]` must be positive and finite, got inf"),
-            (["auto"], r"`bandwidths\[0\]` must be positive and finite, got 'auto'"),
-            ([[1.0, 2.0]], r"`bandwidths\[0\]` must be positive and finite, got \[1\.0, 2\.0\]"),
-        ],
-    )
-    def test_bandwidths(self, bandwidths, message):
-        with pytest.raises(ValueError, match=message):
-            bandwidth_path(RANK_4, bandwidths)
-
-    @pytest.mark.parametrize("kernel", ["precomputed", "rbf", np.dot, Gaussian(1.0)])
-    def test_kernels_without_a_bandwidth(self, kernel):
-        with pytest.raises(
-            ValueError, match=r"`kernel` must be one of 'gaussian', .*, which have a bandwidth to vary, got "
-        ):
-            bandwidth_path(RANK_4, [1.0], kernel=kernel)
-
-    def test_bandwidth_is_not_a_parameter(self):
-        with pytest.raises(TypeError, match="`bandwidth` is what varies along the path: pass its values as `bandwidths`"):
-            bandwidth_path(RANK_4, [1.0], bandwidth=2.0)
-
-    def test_misspelt_parameters(self):
-        with pytest.raises(TypeError, match="unexpected keyword argument 'diagnal'"):
-            bandwidth_path(RANK_4, [1.0], diagnal="constant")
-
     def test_parameters_are_checked_before_a_file_is_written(self, tmp_path):
         with pytest.raises(ValueError, match="`tol` must be positive and finite, got 0"):
             bandwidth_path(RANK_4, [1.0], tol=0, checkpoint=tmp_path / "path.npz")
         assert not list(tmp_path.iterdir())
-
-    def test_data(self):
-        with pytest.raises(ValueError, match="Input X contains NaN"):
-            bandwidth_path(np.full((5, 2), np.nan), [1.0])
-        with pytest.raises(ValueError, match=r"minimum of 2 is required by SDPEmbedding"):
-            bandwidth_path(RANK_4[:1], [1.0])
-        with pytest.raises(ValueError, match=r"`sample_weight` must have one entry per row, shape \(40,\)"):
-            bandwidth_path(RANK_4, [1.0], sample_weight=np.ones(39))

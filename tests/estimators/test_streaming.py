@@ -318,11 +318,6 @@ class TestBadArguments:
         with pytest.raises(ValueError, match="Expected 2D array, got 1D array instead"):
             next(fitted["SDPEmbedding"].transform_blocks(NEW.tolist()))
 
-    @pytest.mark.parametrize("value", [0, -1, 2.5, "many", True])
-    def test_block_rows(self, fitted, value):
-        with pytest.raises(ValueError, match=f"`block_rows` must be None or an integer of at least 1, got {value!r}"):
-            fitted["SDPEmbedding"].transform_blocks(NEW, value)
-
     @every
     def test_not_fitted(self, name):
         est = type(ESTIMATORS[name])()
@@ -378,26 +373,6 @@ class TestWriting:
         assert path.read_text() == "somebody else's"
         transform_to(fitted["SDPEmbedding"], NEW, path, overwrite=True)
         assert np.load(path).shape == (257, 2)
-
-    @pytest.mark.parametrize(
-        ("out", "message"),
-        [
-            (np.empty((257, 3)), r"array of shape \(n, 2\), got shape \(257, 3\)"),
-            (np.empty(257), r"array of shape \(n, 2\), got shape \(257,\)"),
-            (np.empty((257, 2), dtype=int), "floating-point array.*got shape .* and dtype int64"),
-            ([[0.0, 0.0]], r"array of shape \(n, 2\), got \[\[0.0, 0.0\]\]"),
-            (np.empty((256, 2)), "`out` must have as many rows as `X`, 257, got 256"),
-            (np.empty((258, 2)), "`out` must have as many rows as `X`, 257, got 258"),
-            ("Z.txt", r"path of a \.npy file or an array, got 'Z.txt'"),
-        ],
-    )
-    def test_bad_output(self, fitted, out, message):
-        with pytest.raises(ValueError, match=message):
-            transform_to(fitted["SDPEmbedding"], NEW, out)
-
-    def test_iterators_that_have_too_many_rows(self, fitted):
-        with pytest.raises(ValueError, match="`out` must have room for all rows of `X`, 257 or more, got 200"):
-            transform_to(fitted["SDPEmbedding"], chunks(NEW, [100]), np.empty((200, 2)))
 
     def test_scores_are_a_vector(self, fitted):
         with pytest.raises(ValueError, match=r"array of shape \(n\), got shape \(257, 2\)"):

@@ -192,4 +192,4 @@ def test_few_products(nu):
         operator = RegularizedOperator(DenseMatrix(K.copy(), np.ones(n), u), F, 1e-3 * n**2, float(K.sum()))
         solution = solve(operator, rng=seed, polish=True)
         assert solution.status == "optimal"
-        assert solution.n_products < 70
+        assert solution.n_products < 80

@@ -153,50 +153,6 @@ class TestParameters:
             assert solution.status == "optimal"
             assert solution.certificate.relative_gap <= tol
 
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"method": "simplex"}, r"`method` must be one of .*'auto'.*'power'.*, got 'simplex'"),
-            ({"tol": 0.0}, "`tol` must be positive and finite, got 0.0"),
-            ({"tol": -1e-6}, "`tol` must be positive and finite, got -1e-06"),
-            ({"tol": math.nan}, "`tol` must be positive and finite, got nan"),
-            ({"tol": math.inf}, "`tol` must be positive and finite, got inf"),
-            ({"max_iter": 0}, "`max_iter` must be an integer of at least 1, got 0"),
-            ({"max_iter": 1.5}, "`max_iter` must be an integer of at least 1, got 1.5"),
-            ({"max_iter": None}, "`max_iter` must be an integer of at least 1, got None"),
-            ({"max_products": 0}, "`max_products` must be None or an integer of at least 1, got 0"),
-            ({"rank": 0}, "`rank` must be 'auto' or an integer of at least 1, got 0"),
-            ({"rank": 2.0}, "`rank` must be 'auto' or an integer of at least 1, got 2.0"),
-            ({"rank": True}, "`rank` must be 'auto' or an integer of at least 1, got True"),
-            ({"rank": "full"}, "`rank` must be 'auto' or an integer of at least 1, got 'full'"),
-            ({"start": np.ones((4, 2))}, r"`start` must be an array of shape \(3, r\), got shape \(4, 2\)"),
-            ({"start": np.ones(3)}, r"`start` must be an array of shape \(3, r\), got shape \(3,\)"),
-            ({"start": np.ones((3, 0))}, r"`start` must be an array of shape \(3, r\)"),
-            ({"start": np.full((3, 1), np.nan)}, "`start` must be finite, got nan at row 0"),
-            ({"rng": -1}, "`rng` must be a Generator, a non-negative integer or None, got -1"),
-            ({"callback": 3}, "`callback` must be a callable or None, got 3"),
-            ({"polish": "a"}, "`polish` must be True or False, got 'a'"),
-            ({"diagonal": [1.0, 1.0]}, r"`diagonal` must have one entry per row, shape \(3,\), got shape \(2,\)"),
-            ({"diagonal": [1.0, 0.0, 1.0]}, "`diagonal` must be positive and finite"),
-        ],
-    )
-    def test_errors(self, options, message):
-        with pytest.raises(ValueError, match=message):
-            solve(-cycle(3), **options)
-
-    @pytest.mark.parametrize(
-        ("cost", "message"),
-        [
-            (np.ones((2, 3)), "`cost` must be a square symmetric matrix"),
-            ([[0.0, 1.0], [2.0, 0.0]], "`cost` must be symmetric"),
-            ([[0.0, math.nan], [math.nan, 0.0]], "`cost` must be finite"),
-        ],
-    )
-    def test_bad_cost(self, cost, message):
-        with pytest.raises(ValueError, match=message):
-            solve(cost)
-
-
 class TestStart:
     def test_warm_start_is_cheaper_and_ends_at_the_same_optimum(self):
         C = psd(40)

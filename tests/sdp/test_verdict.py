@@ -45,22 +45,27 @@ def test_a_gap_that_is_not_closed(certificate):
 
 
 def test_grades(certificate):
-    """An estimate is no bound; a probabilistic one is, and says nothing of uniqueness."""
+    """An estimate is no bound; a probabilistic one is."""
     assert status(replace(certificate, grade="estimate"))[0] == "max_iter"
-    assert status(replace(certificate, grade="probabilistic", null_space=None, stationarity=1.0))[0] == "optimal"
+    assert status(replace(certificate, grade="probabilistic"))[0] == "optimal"
+    assert status(replace(certificate, grade="probabilistic", null_space=None))[0] == "unconfirmed"
+    assert status(replace(certificate, grade="probabilistic", null_space=None), polish=False)[0] == "optimal"
 
 
 def test_the_user_has_stopped_it(certificate):
     assert status(certificate, Ended("interrupted", "", "", 7))[0] == "interrupted"
     assert status(certificate, Ended("max_iter", "", "", 7))[0] == "optimal"
+    said, message = status(replace(certificate, stationarity=1e-5), Ended("max_iter", "9 products", "max_products", 7))
+    assert said == "max_iter"
+    assert "9 products were not enough for an accurate factor" in message
 
 
 def test_where_nothing_is_known_of_the_null_space_the_rows_decide(certificate):
-    for stationarity, expected in ((1e-8, "optimal"), (1e-5, "degenerate")):
+    for stationarity, expected in ((1e-8, "unconfirmed"), (1e-5, "degenerate")):
         found = replace(certificate, null_space=None, stationarity=stationarity)
         assert status(found)[0] == expected
         assert status(found, polish=False)[0] == "optimal"
-    assert "held so weakly" in status(replace(certificate, null_space=None, weights="additive"))[1]
+    assert "depends so little on some rows" in status(replace(certificate, null_space=None, weights="additive"))[1]
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def judge(solution: Solution, posed: Posed, d: Array, *, verbose: bool, stacklev
     J, rows = posed.operator, posed.sample.rows
     _warn_of_hubs(J, d, solution.dual, rows, stacklevel + 1)
     constant = float(np.median(J.contrast())) < _SMALL_CONTRAST
-    status = "degenerate" if constant and solution.status == "optimal" else solution.status
+    status = "degenerate" if constant and solution.status in ("optimal", "unconfirmed") else solution.status
     if verbose:
         print(f"{status}: {solution.message}")
     if status != "optimal":

@@ -104,6 +104,11 @@ class Operator(ABC):
         return math.inf
 
     @property
+    def square_products(self) -> int:
+        """Block products that :meth:`core_square` takes; 0 where entries are stored."""
+        return 0
+
+    @property
     def block_width(self) -> int:
         """Columns that a product takes in little more time than one."""
         return 4
@@ -259,11 +264,17 @@ class KernelOperator(ScaledOperator):
     def cost_of_degrees(self, error: float) -> float:
         r"""Bound on :math:`|\operatorname{Tr}((J' - J) Z)|` over the elliptope, where J' has the exact degrees.
 
-        Those are :math:`(1 + \delta) m` with |δ| ≤ ``error``. To first order entries of A change by
-        :math:`(\delta_i + \delta_j)/2` of themselves, and sum to at most :math:`\sum_i t_i^2/w_i`. Those of
-        :math:`v_0 v_0^\top` change by that less the mean :math:`\bar\delta` of δ by mass, wm/M. With
-        :math:`f = t/(w\sqrt m)` and means by mass, their sum is at most
-        :math:`M\, E[f]\, E[f |\delta - \bar\delta|] \le M\, E[f^2] \max|\delta|`, which is the same.
+        For K ≥ 0 and an ``error`` below 1e-2. The exact degrees are :math:`(1 + \delta) m` with |δ| ≤ ``error``. To first
+        order:
+
+        1. :math:`t_i A_{ij} t_j` changes by :math:`(\delta_i + \delta_j)/2` of itself, and these numbers sum to at most
+           :math:`\sum_i t_i^2/w_i`.
+        2. :math:`t_i (v_0 v_0^\top)_{ij} t_j` changes by :math:`(\delta_i + \delta_j)/2 - E\delta` of itself, E being the
+           mean with weights wm/M. With :math:`f = t/(w\sqrt m)` the changes sum to at most
+           :math:`M\, E[f]\, E[f |\delta - E\delta|] \le M\, E[f^2]\, (\operatorname{Var} \delta)^{1/2}
+           \le \sum_i t_i^2/w_i \max|\delta|`, by Cauchy and Schwarz.
+
+        Both are ``error`` times :math:`\sum_i t_i^2/w_i`.
         """
         if not error:
             return 0.0

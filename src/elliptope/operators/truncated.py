@@ -36,7 +36,11 @@ class TooManyEntries(Exception):
 
 
 class TruncatedOperator(SparseOperator):
-    """J from a kernel cut off below ``cutoff``; ``degrees`` are those of all of it, to ``degree_error`` of themselves."""
+    """J from a kernel whose values below ``cutoff`` are set to zero, normalised by the degrees of the full kernel.
+
+    ``degrees`` (n,) are K w of the full kernel, with a relative error of at most ``degree_error``. The attribute ``dropped``
+    (n,) bounds the row sums R w of the part R that was set to zero.
+    """
 
     def __init__(
         self,
@@ -49,9 +53,10 @@ class TruncatedOperator(SparseOperator):
         n_jobs: int = 1,
         most_entries: float = math.inf,
     ) -> None:
-        self._whole_degrees, self._degree_error = degrees, degree_error
+        self._whole_degrees, self._degree_error = degrees, degree_error  # first: the base class asks for the degrees
         super().__init__(truncated_matrix(kernel, X, cutoff, n_jobs, most_entries), sample_weight, n_jobs)
         kept = super().degrees()
+        # What was dropped is a difference of degrees, and so has their error; `error_bounds` adds its effect on J.
         rounding = len(X) * np.finfo(float).eps + degree_error
         self.dropped = np.maximum(self.m - kept, 0.0) + rounding * self.m
 

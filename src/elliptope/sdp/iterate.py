@@ -7,13 +7,15 @@ from functools import cached_property
 
 from scipy.linalg.lapack import dsygv
 
-from .._utils.arrays import Array, as_numpy, inner, largest, namespace, row_norms, total
+from .._utils.arrays import Array, as_numpy, inner, largest, namespace, row_norms, smallest, total
 from ..operators.metric import DiagonalMetric, Metric
 from .steps import measure
 
 # Products and diagonals up to this size, and products from its inverse on, have squares that neither overflow nor underflow,
 # summed over as many rows as there may be.
 _LARGEST = 1e140
+# 1/‖p_i‖ beyond this means that p_i is zero.
+_FREE = 1e300
 # Part of the absolute slacks that rounding may make of their sum.
 _ROUNDING = 1e-14
 
@@ -37,6 +39,9 @@ class Iterate:
         self.H, self.P, self.offset, self.own_metric = H, P, offset, own_metric
         rows = measure(H, P)
         self.slack, self.residual, self.inverse_pull = rows.slack, rows.residual, rows.inverse
+        if largest(rows.inverse) > _FREE:  # a row that no other holds has no scale: that of the strongest will do
+            free = rows.inverse > _FREE
+            self.inverse_pull = namespace(P).where(free, smallest(rows.inverse), rows.inverse)
         self.gain, self.absolute = rows.total, rows.absolute
         square = rows.square if own_metric is None else inner(self.residual, self.displacement)
         size = self.gain if self.gain > 0 else self.absolute
@@ -62,7 +67,7 @@ class Iterate:
 
     @cached_property
     def scale(self) -> Array:
-        """The pulls, kept from zero so that one can divide by them; only those of no size are changed."""
+        """The pulls, except of rows that no other holds, which have the largest one."""
         return 1 / self.inverse_pull
 
     @cached_property
@@ -101,9 +106,9 @@ class Iterate:
 
 def check_size(iterate: Iterate) -> None:
     """Refuse a cost whose products are not finite, or so large or small that their squares overflow or underflow."""
-    size, diagonal, smallest = largest(abs(iterate.P)), largest(abs(iterate.offset)), 1 / _LARGEST
-    if not (size == 0 or smallest <= size <= _LARGEST) or not diagonal <= _LARGEST:
+    size, diagonal, least = largest(abs(iterate.P)), largest(abs(iterate.offset)), 1 / _LARGEST
+    if not (size == 0 or least <= size <= _LARGEST) or not diagonal <= _LARGEST:
         raise ValueError(
             f"`cost`, scaled by `diagonal`, must have a diagonal of at most {_LARGEST:g}, and products with vectors of size "
-            f"1 between {smallest:g} and {_LARGEST:g}, got {diagonal:.3g} and {size:.3g}; multiply it by a constant."
+            f"1 between {least:g} and {_LARGEST:g}, got {diagonal:.3g} and {size:.3g}; multiply it by a constant."
         )

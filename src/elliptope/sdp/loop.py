@@ -11,9 +11,10 @@ import numpy as np
 from .._utils.arrays import Array, hstack, largest
 from .._utils.rounding import UNIT, round_up
 from .ascent import Method
-from .certificates.certificate import NATURAL, Certificate, no_bound
+from .certificates.certificate import NATURAL, Certificate, carried_over, no_bound
 from .certificates.certifier import attempt_proof, certify_converged, prove, quick_bound
 from .certificates.probabilistic import MAX_FAILURES, estimate_gap
+from .certificates.uniqueness import ZERO
 from .factors import SMALL_COLUMN, drop_columns
 from .goal import Goal
 from .iterate import Iterate, check_size
@@ -104,10 +105,10 @@ class Loop:
         self.meter.use_double_precision()
         best, limit = self.best, self.meter.limit
         assert best is not None
-        self.meter.limit = self.limit
-        # Once more in double precision, which a solve with a single product never left.
-        self.iterate = self.meter.evaluate(best.H) if self.meter.left >= 1 else best
+        self.meter.limit, self.iterate = self.limit, best
         try:
+            if self.meter.left >= 1:  # in double precision; a solve of one product has never left that
+                self.iterate = self.meter.evaluate(best.H)
             if self.stop != "interrupted" and not self.out_of_products:
                 try:
                     self.meter.limit = limit
@@ -118,7 +119,7 @@ class Loop:
             return quick_bound(self.meter, self.iterate, self.rng)
         except KeyboardInterrupt:
             self.stop = "interrupted"
-            return no_bound(self.iterate)
+            return no_bound(self.iterate, self.problem.operator)
 
     @property
     def last(self) -> Iterate:
@@ -130,17 +131,25 @@ class Loop:
         tuning = self.tuning
         level, target, goal = tuning.first_attempt * self.tol, tuning.polish * self.tol, Goal()
         iterates = self.method(self.meter, H, goal, self.rng)
+        held: tuple[Certificate, Iterate] | None = None  # a certificate that meets the tolerance, and its iterate
         for _ in range(MAX_FAILURES):
             self._set(goal, level, target)
             stalled = self._ascend(iterates, goal)
             if self.stop is not None:
                 return None
-            certificate, direction, converged = self._certify(stalled)
+            if held is not None:  # the bound stands; only the rows had to settle
+                certificate, direction, converged = carried_over(*held, self.last), None, True
+            if held is None or certificate.relative_gap > self.tol:
+                certificate, direction, converged = self._certify(stalled)
+            held = None
             if certificate.relative_gap <= self.tol and certificate.grade != "estimate":
                 target = self._needed_stationarity(certificate)
                 if certificate.stationarity <= target:
                     return certificate
                 if not stalled:
+                    # Where the next eigenvalue is small, a better iterate may tell another null space.
+                    null = certificate.null_space
+                    held = (certificate, self.last) if null is not None and null.spectral_gap > 100 * ZERO else None
                     continue
                 # A column that is almost zero is almost free to move; without it the rest may settle.
                 trimmed = drop_columns(self.last.H, 10 * SMALL_COLUMN, self.rng)

@@ -80,11 +80,22 @@ class Meter:
         self._single = None
 
     def product(self, V: Array) -> Array:
-        """The core of J times V, (n, r); raises :class:`OutOfProducts` beyond the limit."""
+        """(J - Diag(offset)) V, (n, r): one product, however many columns V has.
+
+        Raises :class:`OutOfProducts`, without computing, once the limit is reached.
+        """
         if self.count >= self.limit:
             raise OutOfProducts
         self.count += 1
         return (self._single or self.problem.operator).core_matmat(V)
+
+    def core_square(self, v: Array) -> float:
+        """:meth:`Operator.core_square`, with the products that it takes counted."""
+        operator = self.problem.operator
+        if self.count + operator.square_products > self.limit:
+            raise OutOfProducts
+        self.count += operator.square_products
+        return operator.core_square(v)
 
     def evaluate(self, H: Array) -> Iterate:
         """The iterate at H, for one product."""

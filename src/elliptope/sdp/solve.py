@@ -115,7 +115,7 @@ def solve(
     Returns
     -------
     Solution
-        Look at its ``status``: nothing is raised, and nobody is warned, when it is not ``"optimal"``.
+        Look at its ``status``: nothing is raised, and no warning is given, when it is not ``"optimal"``.
     """
     check_choice("method", method, tuple(METHODS))
     tol, max_iter = check_positive("tol", tol), check_integer("max_iter", max_iter, 1)
@@ -172,25 +172,28 @@ def certify(
     tol: float = 1e-6,
     rng: np.random.Generator | int | None = None,
 ) -> Certificate:
-    """The certificate of a given factor, which is not changed: how far its objective is from the optimum, at most.
+    """Bound how far the objective of a given factor is from the optimum. The factor is not improved.
+
+    The certificate is proved where the cost can be factorised (see ``cost`` in :func:`solve`), or where some products
+    suffice; else it is probabilistic.
 
     Parameters
     ----------
     cost, diagonal
         As for :func:`solve`.
     factor : (n, r) array
-        H with unit rows.
+        H with unit rows, to 1e-8; they are normalised first.
     tol : float
-        Relative gap that is aimed at: a proof may give away a tenth of it.
+        Relative gap that is aimed at. The bound may be larger, where the factor is no better.
     rng : Generator, int or None
         For tests with random vectors, where J cannot be factorised.
     """
+    tol, rng = check_positive("tol", tol), check_rng(rng)
     meter = Meter(Problem(as_operator(cost, diagonal)))
     H = check_factor("factor", factor, meter.problem.n)
-    off = np.abs(np.linalg.norm(H, axis=1) - 1)
-    if off.max() > 1e-8:
-        row = int(off.argmax())
-        raise ValueError(f"`factor` must have rows of length 1, got {np.linalg.norm(H[row]):.6g} in row {row}.")
+    lengths = np.linalg.norm(H, axis=1)
+    row = int(np.abs(lengths - 1).argmax())
+    if abs(lengths[row] - 1) > 1e-8:
+        raise ValueError(f"`factor` must have rows of length 1, got {lengths[row]:.6g} in row {row}.")
     with one_blas_thread():
-        iterate = meter.evaluate(like(meter.problem.offset, normalize_rows(H, check_rng(rng))))
-        return prove(meter, iterate, check_rng(rng), check_positive("tol", tol))
+        return prove(meter, meter.evaluate(like(meter.problem.offset, normalize_rows(H, rng))), rng, tol)

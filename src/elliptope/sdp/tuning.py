@@ -38,7 +38,7 @@ class Tuning:
 
     # When a proof is tried.
     first_attempt: float = 5.0  # defect, relative to tol, of the first attempt
-    polish: float = 1e-2  # stationarity, relative to tol, that makes the factor itself accurate
+    polish: float = 5e-3  # stationarity, relative to tol, that makes the factor itself accurate
     attempt_shift: float = 0.9  # part of tol that an early proof, or a test, may give away
     proof_shift: float = 0.1  # part of tol that the proof of a converged factor may give away
 

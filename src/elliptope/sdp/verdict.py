@@ -28,6 +28,11 @@ def verdict(certificate: Certificate, ended: Ended, tol: float, polish: bool, se
     reached = certificate.relative_gap <= tol and certificate.grade != "estimate"
     if ended.stop == "interrupted":
         return "interrupted", f"stopped by the user ({gap})"
+    if reached and ended.stop == "max_iter" and polish and certificate.stationarity > settled * tol:
+        return "max_iter", (
+            f"the objective is optimal ({gap}), but {ended.spent} were not enough for an accurate factor: its rows are "
+            f"stationary to {certificate.stationarity:.1e}; increase {ended.limit}"
+        )
     if reached:
         reason = _undetermined(certificate, tol, polish, settled)
         if reason:
@@ -50,7 +55,7 @@ def _undetermined(certificate: Certificate, tol: float, polish: bool, settled: f
     null = certificate.null_space
     if null is None:
         if polish and certificate.weights not in NATURAL and certificate.grade == "proved":
-            return "some rows are held so weakly that nothing determines them"
+            return "the objective depends so little on some rows that rounding decides their direction"
         if polish and certificate.stationarity > settled * tol:
             return f"rounding leaves B undetermined: its rows are stationary to {certificate.stationarity:.1e} only"
         return None  # with a loose tolerance nothing is known of L, and B is not claimed to be accurate

@@ -29,7 +29,7 @@ def test_convergence_is_superlinear(method):
     """Once below 1e-3, the defect falls with a power of itself of at least 1.5, up to a factor, until rounding ends it."""
     for sigma in (1.5, 3.0):
         meter = meter_of(kernel_cost(WINE, sigma))
-        start = meter.evaluate(solve(meter.problem.operator, rng=0, tol=1e-3).factor)
+        start = meter.evaluate(solve(meter.problem.operator, rng=0, tol=1e-2).factor)
         iterates = itertools.islice(METHODS[method](meter, start), 12)
         defects = [start.defect, *(iterate.defect for iterate in iterates)]
         assert min(defects) < 1e-9
@@ -57,9 +57,9 @@ def test_systems_are_solved_no_better_than_they_are_worth():
 
 def test_no_system_is_solved_beyond_the_aim():
     meter = meter_of(kernel_cost(WINE, 1.5))
-    start = meter.evaluate(solve(meter.problem.operator, rng=0, tol=1e-3).factor)
+    start = meter.evaluate(solve(meter.problem.operator, rng=0, tol=1e-2).factor)
     spent = []
-    for aim in (0.0, 1e-5):
+    for aim in (0.0, 3e-5):
         before = meter.count
         for iterate in newton(meter, start, Goal(aim=aim), np.random.default_rng(0), MAX_CG):
             if iterate.defect < 4e-5:

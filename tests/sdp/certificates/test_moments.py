@@ -83,12 +83,12 @@ def test_the_margin_is_below_the_largest_eigenvalue(size):
             rest, rng = rest_of(B), np.random.default_rng(seed)
             for _ in range(blocks):
                 assert rest.extend(4, rng)
-            margin = rest.margin()
+            margin, lowest = rest.margin() or (None, None)
             assert margin is None or margin <= 1 - size + 1e-12
             assert margin is None or size < 1
             if size < 1 and blocks == 4:
                 assert margin is not None
-                assert 1 - size - 1e-12 <= rest.lowest <= 1 - size + 0.01
+                assert 1 - size - 1e-12 <= lowest <= 1 - size + 0.01
 
 
 def test_two_moments_of_what_is_left():
@@ -112,7 +112,7 @@ def test_a_skew_basis_and_wrong_products_do_not_make_the_margin_wrong():
                 rest.extend(4, rng)
             rest._Q = rest._Q + skew * rng.standard_normal(rest._Q.shape) / math.sqrt(60)
             rest._G = rest._G + skew * rng.standard_normal(rest._G.shape) / math.sqrt(60)
-            margin = rest.margin()
+            margin = (rest.margin() or [None])[0]
             assert margin is None or margin <= 0.2 + 1e-12
 
 
@@ -122,7 +122,7 @@ def test_a_space_that_is_exhausted_is_not_extended():
     rest, rng = rest_of(B), np.random.default_rng(0)
     while rest.extend(4, rng):
         assert rest.columns <= 30
-    assert rest.margin() == pytest.approx(0.25, abs=0.25)
+    assert rest.margin()[0] == pytest.approx(0.25, abs=0.25)
 
 
 @pytest.mark.parametrize("bandwidth", [0.7, 1.0, 2.0])

@@ -71,7 +71,7 @@ def test_other_coordinates():
     S = np.diag(np.linspace(1.0, 2.0, 60))
     V = np.random.default_rng(0).standard_normal((60, 2))
     inner = np.linalg.inv(S) @ N @ S
-    asked = mapped(powers(V, 3), lambda q: np.linalg.solve(S, q), lambda v, product: S @ (2 * product - v))
+    asked = mapped(powers(V, 3), lambda q: np.linalg.solve(S, q), lambda q, v, product: S @ (2 * product) - q)
     (found,) = run_together(lambda v: inner @ v, [asked])
     np.testing.assert_allclose(found, np.linalg.matrix_power(2 * N - np.eye(60), 3) @ V, rtol=1e-9)
     assert run_together(None, [mapped(nothing(), None, None)]) == ["done"]

@@ -92,11 +92,14 @@ class NystroemOperator(KernelOperator):
 
     @property
     def error_bounds(self) -> tuple[float, float]:
-        a = self._s * np.sqrt(self.residual + self.deficit * self._diagonal_of_K)
-        total, squares = float(a.sum()) ** 2, float(a @ a)
-        rounding = float(4 * self.n * UNIT)  # of the sums
-        other = self.cost_of_degrees(self._degree_error)
-        return (1 + rounding) * (squares + other), (1 + rounding) * (total + other) - (1 - rounding) * squares
+        """The bounds of the module docstring with e + θ diag(K) for e, and the effect of inexact degrees; rounded up."""
+        e, theta = self.residual, self.deficit
+        a = self._s * np.sqrt(e + theta * self._diagonal_of_K)
+        square_of_sum, sum_of_squares = float(a.sum()) ** 2, float(a @ a)
+        degrees = self.cost_of_degrees(self._degree_error)
+        rounding = float(4 * self.n * UNIT)  # of sums of n terms
+        above = (1 + rounding) * (square_of_sum + degrees) - (1 - rounding) * sum_of_squares
+        return (1 + rounding) * (sum_of_squares + degrees), above
 
     @property
     def can_factor(self) -> bool:

@@ -91,6 +91,10 @@ class TiledOperator(KernelOperator):
         return max(self._errors.product, super().product_error)
 
     @property
+    def square_products(self) -> int:
+        return 2
+
+    @property
     def block_width(self) -> int:
         """Distances and exponentials are most of the cost, however many columns there are."""
         return 8

@@ -78,6 +78,8 @@ def _direction(J: Array, iterate: Iterate, mu: float) -> tuple[Array, float]:
         if factor is not None:
             break
         mu = max(4 * mu, _SMALLEST_REGULARIZATION)
+        if not mu < np.inf:  # A is not finite
+            return -root[:, None] ** 2 * residual, mu
     inverse = inverse_from_cholesky(factor)
     schur = inverse * (H @ H.T)
     schur_factor, info = dpotrf(schur, lower=1, clean=0, overwrite_a=0)

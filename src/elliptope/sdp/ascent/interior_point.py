@@ -24,9 +24,11 @@ from .linalg import cholesky, inverse_from_cholesky
 
 
 def interior_point(meter: Meter, H: Array, rng: np.random.Generator) -> Iterator[Iterate]:
-    """Yields the factor that X approaches, rounded from X at every step with as many columns as ``H``.
+    """Primal-dual steps; after each of them the factor, with as many columns as ``H``, that approximates X.
 
-    Ends at a small relative gap, or where rounding stops the factorisations.
+    X is dense. Its factor is a Nyström approximation on the range of the previous factor, rows normalised; the objective
+    need not increase. Needs the entries of J, some n³ operations a step, and a product for each iterate. Ends at the
+    relative gap ``interior_point_gap``, or where a Cholesky factorisation fails.
     """
     problem, H = meter.problem, as_numpy(H)
     tuning = problem.tuning
@@ -61,7 +63,7 @@ def interior_point(meter: Meter, H: Array, rng: np.random.Generator) -> Iterator
         np.fill_diagonal(dX, 0.0)  # diag X = b, exactly
         X, X_factor = _advance(X, dX, length(X_factor, dX.dot))
         Z, Z_factor = _advance(Z, np.diag(dz), length(Z_factor, _times(dz)))
-        H = _round(X, root, H, rng)
+        H = _low_rank_factor(X, root, H, rng)
         yield meter.evaluate(like(problem.offset, H))
 
 
@@ -89,7 +91,7 @@ def _gap_after(X: Array, Z: Array, dX: Array, dz: Array, step_x: float, step_z: 
 
 
 def _longest_step(factor: Array, D: Callable[[Array], Array], part: float, rng: np.random.Generator) -> float:
-    """That ``part`` of the largest step, or 1, that keeps the factorised matrix plus step D definite; by Lanczos on C⁻¹DC⁻ᵀ.
+    """min(1, ``part`` of the largest step t for which the factorised matrix plus t D is definite), by Lanczos on C⁻¹DC⁻ᵀ.
 
     So few steps lose no orthogonality that would matter to an estimate.
     """
@@ -130,7 +132,7 @@ def _advance(P: Array, D: Array, step: float) -> tuple[Array, Array | None]:
     return P, None
 
 
-def _round(X: Array, root: Array, H: Array, rng: np.random.Generator) -> Array:
+def _low_rank_factor(X: Array, root: Array, H: Array, rng: np.random.Generator) -> Array:
     r"""Normalised rows of the Nyström factor :math:`X H (H^\top X H)^{-1/2}` on the range of H, of X scaled by ``root``."""
     XH = X @ (H / root) / root
     values, U = np.linalg.eigh(H.T @ XH)

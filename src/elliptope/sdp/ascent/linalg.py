@@ -1,4 +1,4 @@
-"""Dense factorisations that never raise: a failed Cholesky is an answer."""
+"""Dense factorisations that return None instead of raising."""
 
 from __future__ import annotations
 

@@ -12,10 +12,11 @@ form, for which s is the relative gap itself. An operator that has a metric of i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..._utils.arrays import absolute_total, largest, namespace, smallest, total
 from ..._utils.rounding import UNIT, round_up
+from ...operators.base import Operator
 from ...operators.metric import DiagonalMetric, Metric
 from ..iterate import Iterate
 from .uniqueness import NullSpace
@@ -157,7 +158,23 @@ def bound(
     )
 
 
-def no_bound(iterate: Iterate) -> Certificate:
+def carried_over(certificate: Certificate, old: Iterate, new: Iterate) -> Certificate:
+    """The certificate of ``old`` for an iterate that came after it: a bound on the optimum holds for all of them.
+
+    Only what is said of the iterate itself changes, with the rounding of both gains on the safe side.
+    """
+    n = new.slack.shape[0]
+    return replace(
+        certificate,
+        objective=new.objective,
+        gap=certificate.gap + (old.gain - new.gain) + 2 * n * UNIT * (old.absolute + new.absolute),
+        min_eigenvalue=certificate.min_eigenvalue - max(largest(old.slack - new.slack), 0.0),
+        stationarity=new.stationarity,
+        gain=new.gain if certificate.gain == old.gain else certificate.gain,
+    )
+
+
+def no_bound(iterate: Iterate, operator: Operator) -> Certificate:
     """The objective, and nothing known above it: for a solve that was stopped before anything could be."""
     name, metric = next(iter(dual_metrics(iterate).items()))
-    return bound(iterate, name, metric, math.inf, "estimate", math.nan, (0.0, 0.0))
+    return bound(iterate, name, metric, math.inf, "estimate", math.nan, operator.error_bounds)

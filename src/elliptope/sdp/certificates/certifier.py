@@ -24,7 +24,7 @@ from .probabilistic import (
     ritz_bound,
     whitened_lanczos,
 )
-from .uniqueness import null_space, null_space_among
+from .uniqueness import null_space, null_space_among, perhaps_null
 
 # A certificate, and a direction of negative curvature of L, (n,), if one was met.
 Found = tuple[Certificate, Array | None]
@@ -39,8 +39,9 @@ def attempt_proof(meter: Meter, iterate: Iterate, rng: np.random.Generator, tol:
     # Where a proof by moments misses the tolerance by the residual of H, so would a factorisation.
     if first is not None and first.relative_gap > tol and iterate.least_gap > tol:
         return first, None
-    part = meter.problem.tuning.attempt_shift
-    return _with_factorization(meter, iterate, rng, tol, part, first, lambda: (no_bound(iterate), None))
+    problem = meter.problem
+    part = problem.tuning.attempt_shift
+    return _with_factorization(meter, iterate, rng, tol, part, first, lambda: (no_bound(iterate, problem.operator), None))
 
 
 def certify_converged(meter: Meter, iterate: Iterate, rng: np.random.Generator, tol: float) -> Found:
@@ -72,7 +73,7 @@ def prove(meter: Meter, iterate: Iterate, rng: np.random.Generator, tol: float) 
 
 def quick_bound(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> Certificate:
     """A probabilistic bound for a few dozen products, or fewer where fewer are left; none where none are."""
-    return lanczos_bound(meter, iterate, rng) if meter.left >= 1 else no_bound(iterate)
+    return lanczos_bound(meter, iterate, rng) if meter.left >= 1 else no_bound(iterate, meter.problem.operator)
 
 
 def _with_factorization(
@@ -113,7 +114,7 @@ def _by_moments(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> Cer
     if proof is None or metric is None:
         return None
     known, null = proof.known, None
-    if iterate.defect <= meter.problem.tuning.basin:
+    if iterate.defect <= meter.problem.tuning.basin and proof.margin > perhaps_null(iterate):
         null = null_space_among(known.basis, known.values, proof.lowest, iterate, metric)
     return bound(iterate, "slack", metric, proof.shift, "proved", 0.0, meter.problem.operator.error_bounds, null)
 
@@ -149,7 +150,7 @@ class _Lowest:
 
 def _lowest(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> _Lowest:
     metrics = dual_metrics(iterate)
-    # Where no product is left, the first one says so.
+    # At least one, so that the product raises where none is left.
     steps = int(max(min(4 * meter.problem.tuning.lanczos_steps, meter.left), 1))
     found = dict(zip(metrics, whitened_lanczos(meter, iterate, metrics.values(), rng, steps), strict=True))
     name = cheapest(iterate, metrics, found)

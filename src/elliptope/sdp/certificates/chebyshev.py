@@ -49,7 +49,7 @@ def chebyshev_test(
 
     ``start`` (n, q) has independent standard normal entries; or it is their projection, and then the claim is about N on the
     space that they were projected to, which N has to leave invariant. ``upper`` is where the spectrum is taken to end; if it
-    does not, the test does not end well, but neither does it lie.
+    does not, the test may miss its target, but its bound still holds.
     ``rounding`` bounds the error of a product relative to ``upper`` times the norm of the factor. An error made at step j
     grows by :math:`|U_{k-j}(\xi)| \le (k+1)\,|T_k(\xi)|` at most, so that all of them are worth no more than a smaller γ.
     """

@@ -84,25 +84,25 @@ def _certify_null_space(
     r"""For an H that has converged: the null space of L and a bound; None for what could not be shown.
 
     Let θ be the smallest Ritz value of L on the complement of the range of H, whitened by the slack. Where θ is zero to
-    working precision, L has a larger null space. Else L is tested to be at least θ/2 there: then its null space is the range
-    of H, the next eigenvalue is θ/2 or more, and L is psd but for the residual of H.
+    working precision, L has a larger null space. Else L is tested to be at least θ/4 there: then its null space is the range
+    of H, the next eigenvalue is θ/4 or more, and L is psd but for the residual of H.
     """
     problem, upper = meter.problem, ends.upper + 0.05 * (ends.upper - ends.lower)
     rounding = problem.operator.rounding_in(metric, upper)
     known = almost_null(iterate, metric, problem.tuning.known, rounding)
-    look = lanczos_probe(problem.n, 2 * problem.tuning.lanczos_steps, rng, iterate.slack)
+    look = lanczos_probe(problem.n, problem.tuning.lanczos_steps, rng, iterate.slack)
     (ritz,) = run_together(meter.product, [_whitened(iterate, metric, lifted(look, known, upper))])
     if ritz.lower <= ZERO:
         return None, larger_null_space(known.values, ritz.lower, iterate)
-    half = 0.5 * ritz.lower
+    least = 0.25 * ritz.lower
     G = known.project(like(problem.offset, rng.standard_normal((problem.n, problem.operator.block_width))))
-    # A shift of half of what is left would do, too.
-    test = chebyshev_test(G, upper, 0.5 * half, FAILURE_PROBABILITY / _RUNS, rounding / upper, problem.tuning)
-    (tested,) = run_together(meter.product, [_whitened(iterate, metric, projected(test, known, half))])
-    margin = half - tested.shift
+    # Half of that would do, too.
+    test = chebyshev_test(G, upper, 0.5 * least, FAILURE_PROBABILITY / _RUNS, rounding / upper, problem.tuning)
+    (tested,) = run_together(meter.product, [_whitened(iterate, metric, projected(test, known, least))])
+    margin = least - tested.shift
     if margin <= ZERO:
         return None, None
-    null = null_space_among(known.basis, known.values, margin, iterate, metric)
+    null = null_space_among(known.basis, known.values, ritz.lower, iterate, metric)
     certificate = _bound(meter, iterate, "slack", metric, max(known.shift(-margin, rounding), 0.0))
     return replace(certificate, null_space=null), null
 

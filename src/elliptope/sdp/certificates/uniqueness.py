@@ -21,9 +21,8 @@ from ..iterate import Iterate
 
 # Eigenvalues of L, scaled to unit diagonal or in the operator's metric, that count as zero. B* moves by the residual over
 # the smallest of the others; a residual of 1e-12 is about what double precision attains, so that below 1e-6 not even six
-# digits of B* are determined.
+# digits of B* are determined. Singular values of the map above, relative to its largest, count as zero likewise.
 ZERO = 1e-6
-# The same is zero for singular values of the map above, relative to its largest.
 # Eigenvalues, and singular values, that may be zero where H has not converged: as a multiple of its error.
 _DOUBT = 10.0
 # A basis that inverse iteration has refined has no error to speak of where rows are stationary to this, and else none that
@@ -70,7 +69,7 @@ def null_space(factor: Factorization, iterate: Iterate, metric: Metric) -> NullS
         Q, _ = np.linalg.qr(factor.solve(Q))
         inverse, U = np.linalg.eigh(Q.T @ factor.solve(Q))
         values = 1 / inverse - factor.added
-        k = int((values <= _perhaps_null(iterate)).sum())
+        k = int((values <= perhaps_null(iterate)).sum())
         if k < width or width == n or k * (k + 1) // 2 > min(n, _MAX_UNKNOWNS):
             break
         width = min(2 * width, n)
@@ -87,7 +86,7 @@ def null_space_among(
     those of the null space at the optimum by the displacement of rows of H over the next eigenvalue, unless it is ``exact``.
     """
     N = as_numpy(metric.unwhiten(basis))
-    perhaps, certainly = values <= _perhaps_null(iterate), values <= ZERO
+    perhaps, certainly = values <= perhaps_null(iterate), values <= ZERO
     following = max(float(values[~perhaps].min(initial=beyond)), _LEAST_AMPLIFYING)
     noise = 0.0 if exact else _DOUBT * iterate.stationarity / following
     ratio = _smallest_singular_value(N[:, perhaps])
@@ -104,11 +103,11 @@ def null_space_among(
 
 def larger_null_space(values: Array, lowest: float, iterate: Iterate) -> NullSpace:
     """The null space where, beside eigenvalues in the range of H, one beyond it is zero to working precision, too."""
-    nullity = int((values <= _perhaps_null(iterate)).sum()) + 1
+    nullity = int((values <= perhaps_null(iterate)).sum()) + 1
     return NullSpace(nullity, lowest, count_columns(iterate.H, SMALL_COLUMN), False)
 
 
-def _perhaps_null(iterate: Iterate) -> float:
+def perhaps_null(iterate: Iterate) -> float:
     """Eigenvalues up to this may be zero at the optimum that H approaches."""
     return max(ZERO, _DOUBT * iterate.defect)
 

@@ -1,16 +1,18 @@
 """Tables that cannot be read: one line says what is wrong, where, and what to do; no file is left behind."""
 
+from __future__ import annotations
+
 import pickle
 
 import numpy as np
-import pytest
 
-from commandline import EMBED, GOOD, ROWS, Case, X, changed, check_case, csv_case, huge_npy, npy, npz
+from commandline import EMBED, GOOD, ROWS, X, changed, huge_npy, npy, npz
+from faults.case import Case, csv_case, refused
 
 MANY = ",".join(f"c{j}" for j in range(100_000)) + "\n"
 TABLES = {
-    "missing file": Case("embed nowhere.csv -o out.csv", "nowhere.csv: No such file or directory"),
-    "folder": Case("embed folder.csv -o out.csv", "folder.csv: Is a directory"),
+    "missing file": refused("embed nowhere.csv -o out.csv", "nowhere.csv: No such file or directory"),
+    "folder": refused("embed folder.csv -o out.csv", "folder.csv: Is a directory"),
     "empty": csv_case("", "t.csv: the file is empty"),
     "blank lines": csv_case("\n\n\n", "t.csv: the file is empty"),
     "header alone": csv_case("a,b,c,kind\n", "t.csv: there is a header, but no row of data (--no-header if line 1 is data)"),
@@ -62,7 +64,7 @@ TABLES = {
     "wrong delimiter, no header": csv_case(
         "1,5;2\n3,5;4\n", "column 2: '5;2' is not a number; is the delimiter ';'?", "embed t.csv -o out.csv --no-header"
     ),
-    "comma in tsv": Case(
+    "comma in tsv": refused(
         "embed t.tsv -o out.csv",
         r"t.tsv: line 1: only one column when split at '\t'; try --delimiter ','",
         1,
@@ -84,22 +86,24 @@ TABLES = {
     "utf-16 without a mark": csv_case(GOOD.encode("utf-16-le"), "t.csv: line 1: NUL bytes: not a text file, or UTF-16"),
     "not utf-16": csv_case(GOOD + "1", "t.csv: line 1: not utf-16 text", EMBED + " --encoding utf-16"),
     "binary": csv_case(b"\x7fELF\x02\x01\x01\x00\x00\n\x00", "t.csv: line 1: NUL bytes"),
-    "unknown encoding": Case(EMBED + " --encoding klingon", "--encoding must name a text encoding", 2),
+    "unknown encoding": refused(EMBED + " --encoding klingon", "--encoding must name a text encoding", 2),
     "open quote": csv_case(changed(3, 4, '"u'), "t.csv: line 4: unexpected end of data (are quotes closed"),
     "text after a quote": csv_case(changed(3, 4, '"u"v'), "t.csv: line 4: ',' expected after '\"'"),
     "huge header": csv_case("a" * 2**20 + "," + GOOD, "t.csv: line 1: field larger than field limit (131072)"),
     "many names": csv_case(MANY + "1,2\n3,4\n", "2 cells where the header has 100000", "embed t.csv"),
     "many names, none right": csv_case(MANY + "1,2\n", "there is no column 'kind'; its columns are 'c0', .* and 99992 more"),
     "long name": csv_case(GOOD.replace("b", "b" * 100_000, 1).replace(ROWS[0], "1,x,3,u"), "'x' is not a number"),
-    "unknown suffix": Case("embed t.dat -o out.csv", "t.dat: the suffix '.dat' tells no format", 2, {"t.dat": GOOD}),
-    "spreadsheet": Case("embed t.xlsx -o out.csv", "t.xlsx: a spreadsheet is neither read nor written; save it as CSV", 2),
-    "unknown column": Case(
+    "unknown suffix": refused("embed t.dat -o out.csv", "t.dat: the suffix '.dat' tells no format", 2, {"t.dat": GOOD}),
+    "spreadsheet": refused(
+        "embed t.xlsx -o out.csv", "t.xlsx: a spreadsheet is neither read nor written; save it as CSV", 2
+    ),
+    "unknown column": refused(
         EMBED + " --columns a,x", "t.csv: --columns: there is no column 'x'; its columns are 'a', 'b', 'c'"
     ),
-    "column too far": Case(EMBED + " --columns 2-9", "t.csv: --columns 2-9: columns are counted from 1 to 4"),
-    "no label": Case("embed t.csv --label kin -o out.csv", "t.csv: --label: there is no column 'kin'"),
-    "nothing left": Case(EMBED + " --drop 1-3", "t.csv: no column is left to embed"),
-    "negative weight": Case(EMBED + " --weight a", "column 1 ('a'): a weight must not be negative, got"),
+    "column too far": refused(EMBED + " --columns 2-9", "t.csv: --columns 2-9: columns are counted from 1 to 4"),
+    "no label": refused("embed t.csv --label kin -o out.csv", "t.csv: --label: there is no column 'kin'"),
+    "nothing left": refused(EMBED + " --drop 1-3", "t.csv: no column is left to embed"),
+    "negative weight": refused(EMBED + " --weight a", "column 1 ('a'): a weight must not be negative, got"),
     "weights of zero": csv_case(
         "a,w\n1,0\n2,0\n3,1\n", "fewer than 2 rows have a positive weight", "embed t.csv --weight w"
     ),
@@ -116,61 +120,56 @@ TABLES = {
     ),
 }
 BINARY = {
-    "npy of objects": Case(
+    "npy of objects": refused(
         "embed t.npy -o out.csv",
         "t.npy: not NPY data, or Python objects, which are not loaded: they could run code",
         1,
         {"t.npy": npy(np.array([[{}, 1.0]], dtype=object))},
     ),
-    "npy that is a pickle": Case("embed t.npy -o out.csv", "t.npy: not NPY data, or", 1, {"t.npy": pickle.dumps(X)}),
-    "npy cut short": Case("embed t.npy -o out.csv", "t.npy: not NPY data, or damaged", 1, {"t.npy": npy(X)[:-9]}),
-    "npy of a huge shape": Case(
+    "npy that is a pickle": refused("embed t.npy -o out.csv", "t.npy: not NPY data, or", 1, {"t.npy": pickle.dumps(X)}),
+    "npy cut short": refused("embed t.npy -o out.csv", "t.npy: not NPY data, or damaged", 1, {"t.npy": npy(X)[:-9]}),
+    "npy of a huge shape": refused(
         "embed t.npy -o out.csv", "(t.npy: not NPY data|not enough memory)", 1, {"t.npy": huge_npy()}
     ),
-    "npy with one dimension": Case(
+    "npy with one dimension": refused(
         "embed t.npy -o out.csv",
         "t.npy: the array must have 2 dimensions, rows and columns, got shape (3,)",
         1,
         {"t.npy": npy(np.ones(3))},
     ),
-    "npy without rows": Case("embed t.npy -o out.csv", "t.npy: the array is empty", 1, {"t.npy": npy(np.ones((0, 3)))}),
-    "npy of complex numbers": Case(
+    "npy without rows": refused("embed t.npy -o out.csv", "t.npy: the array is empty", 1, {"t.npy": npy(np.ones((0, 3)))}),
+    "npy of complex numbers": refused(
         "embed t.npy -o out.csv",
         "t.npy: column 1: values of type complex128 where numbers are expected",
         1,
         {"t.npy": npy(X * 1j)},
     ),
-    "structured npy": Case(
+    "structured npy": refused(
         "embed t.npy -o out.csv",
         "structured array with fields a, b",
         1,
         {"t.npy": npy(np.ones(3, dtype="f8,f8").astype([("a", "f8"), ("b", "f8")]))},
     ),
-    "NaN in npy": Case(
+    "NaN in npy": refused(
         "embed t.npy -o out.csv",
         "t.npy: row 3, column 2: a value is missing (NaN)",
         1,
         {"t.npy": npy(np.where(np.arange(90).reshape(30, 3) == 7, np.nan, X))},
     ),
-    "npz with two matrices": Case(
+    "npz with two matrices": refused(
         "embed t.npz -o out.csv", "t.npz: several matrices, 'A', 'B': choose one with --array", 1, {"t.npz": npz(A=X, B=X)}
     ),
-    "npz without that matrix": Case(
+    "npz without that matrix": refused(
         "embed t.npz --array C -o out.csv", "t.npz: there is no array 'C'; there are 'A', 'B'", 1, {"t.npz": npz(A=X, B=X)}
     ),
-    "npz of objects": Case(
+    "npz of objects": refused(
         "embed t.npz -o out.csv", "which are not loaded", 1, {"t.npz": npz(A=np.array([[{}]], dtype=object))}
     ),
-    "npz cut short": Case("embed t.npz -o out.csv", "t.npz: not NPZ data, or", 1, {"t.npz": npz(A=X)[:-50]}),
-    "npz that is npy": Case("embed t.npz -o out.csv", "t.npz: a single array, not an archive", 1, {"t.npz": npy(X)}),
-    "npy that is npz": Case(
+    "npz cut short": refused("embed t.npz -o out.csv", "t.npz: not NPZ data, or", 1, {"t.npz": npz(A=X)[:-50]}),
+    "npz that is npy": refused("embed t.npz -o out.csv", "t.npz: a single array, not an archive", 1, {"t.npz": npy(X)}),
+    "npy that is npz": refused(
         "embed t.npy -o out.csv", "t.npy: an archive of arrays, not a single one", 1, {"t.npy": npz(A=X)}
     ),
-    "parquet that is text": Case("embed t.parquet -o out.csv", "t.parquet: not Parquet data", 1, {"t.parquet": GOOD}),
+    "parquet that is text": refused("embed t.parquet -o out.csv", "t.parquet: not Parquet data", 1, {"t.parquet": GOOD}),
 }
-CASES = TABLES | BINARY
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_one_line_says_what_is_wrong(cli, folder, name):
-    check_case(cli, folder, CASES[name])
+CASES = [Case("command line", f"table: {name}", *pair) for name, pair in (TABLES | BINARY).items()]

@@ -1,0 +1,301 @@
+"""Options, outputs and models on the command line that are wrong: one line says what; no file is left behind."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import pickle
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from commandline import EMBED, GOOD, X, npy, npz
+from elliptope.cli.commands.path import bandwidths
+from faults.case import Case, Command, Error, Exit, Right, refused, run_command
+from faults.processes import shell
+
+OUTPUTS = {
+    "existing output": refused("embed t.csv --label kind -o old.csv", "old.csv: exists; use --force to replace it"),
+    "existing model": refused("fit t.csv --label kind -o m", "m: exists; use --force to replace it"),
+    "existing second output": refused(EMBED + " --save-model m", "m: exists; use --force"),
+    "existing page": refused("report t.csv --label kind -o m", "m: exists; use --force"),
+    "page that is no page": refused(
+        "report t.csv --label kind -o r.pdf", "r.pdf: a page is HTML, not .pdf; name it .html", 2
+    ),
+    "output is a folder": refused("embed t.csv --label kind -o folder.csv --force", "folder.csv: a folder; name a file"),
+    "no such folder": refused("embed t.csv --label kind -o no/out.csv", r"no/out.csv: there is no folder '.*/no'"),
+    "folder is a file": refused("embed t.csv --label kind -o t.csv/out.csv", "t.csv/out.csv: there is no folder"),
+    "unwritable": refused("embed t.csv --label kind -o /proc/out.csv", "/proc/out.csv"),
+    "unknown output": refused("embed t.csv --label kind -o out.dat", "out.dat: the suffix '.dat' tells no format", 2),
+    "label in npy": refused("embed t.csv --label kind -o out.npy", "out.npy: npy holds numbers only, without 'kind'"),
+    "path in npy": refused(
+        "path t.csv --label kind -o out.npy", "out.npy: npy holds numbers only, without 'status', 'grade'"
+    ),
+    "model to standard output": refused(
+        "fit t.csv --label kind -o -", "a model is written to a file, not to standard output"
+    ),
+    "page to standard output": refused(
+        "report t.csv --label kind -o -", "a page is written to a file, not to standard output"
+    ),
+    "embeddings to standard output": refused("path t.csv --label kind --embeddings -", "--embeddings takes a file"),
+    "checkpoint of other work": refused(
+        "path t.csv --label kind --checkpoint old.csv --bandwidths 2",
+        "`checkpoint` must be a file that an earlier call wrote",
+    ),
+}
+MODELS = {
+    "no model": refused("transform nowhere t.csv", "nowhere: No such file or directory"),
+    "model is a folder": refused("transform folder.csv t.csv", "folder.csv: Is a directory"),
+    "model is empty": refused("transform bad t.csv", "'bad' cannot be loaded: it is empty", 1, {"bad": ""}),
+    "model is a table": refused("transform t.csv t.csv", "t.csv: a table by its suffix, .*; the order is MODEL INPUT"),
+    "model is a pickle": refused(
+        "transform bad t.csv",
+        "'bad' cannot be loaded: it is a pickle. Unpickling runs whatever code",
+        1,
+        {"bad": pickle.dumps({"anything": 1})},
+    ),
+    "model is npz": refused("certify bad", "'bad' cannot be loaded: it is a zip archive", 1, {"bad": npz(A=X)}),
+    "model of another number of columns": refused(
+        "transform m t.npy -o out.csv",
+        "t.npy: 2 columns, but the model takes 3 ('a', 'b', 'c'); choose with --columns or --drop",
+        1,
+        {"t.npy": npy(X[:, :2])},
+    ),
+    "columns missing": refused(
+        "transform m new.csv -o out.csv",
+        "new.csv: the model needs 'b', 'c', which the table lacks; its columns are 'a', 'd'",
+        1,
+        {"new.csv": "a,d\n1,2\n3,4\n"},
+    ),
+    "report of a diffusion map": refused(
+        "report t.csv --method diffusion -o out.html", "--method: invalid choice: 'diffusion'", 2
+    ),
+    "report of no model": refused("report bad -o out.html", "'bad' cannot be loaded", 1, {"bad": "something else"}),
+    "report of a model with options": refused("report m --label kind -o out.html", "m: --label is for tables", 2),
+    "option for another command": refused("transform m t.csv --bandwidth 3", "unrecognized arguments: --bandwidth 3", 2),
+}
+USAGE = {
+    "no command": refused("", "the following arguments are required: COMMAND (see elliptope --help)", 2),
+    "unknown command": refused("embedd t.csv", "invalid choice: 'embedd'", 2),
+    "no input": refused("embed", "the following arguments are required: INPUT (see elliptope embed --help)", 2),
+    "unknown option": refused(EMBED + " --bandwith 3", "unrecognized arguments: --bandwith 3", 2),
+    "shortened option": refused(EMBED + " --band 3", "unrecognized arguments: --band 3", 2),
+    "negative bandwidth": refused(
+        EMBED + " --bandwidth -3", "--bandwidth: must be a positive number or one of auto, knn, median, got '-3'", 2
+    ),
+    "bandwidth NaN": refused(EMBED + " --bandwidth nan", "--bandwidth: must be a positive number or one of", 2),
+    "no components": refused(
+        EMBED + " --n-components 0", "--n-components: must be a whole number of at least 1, got '0'", 2
+    ),
+    "no jobs": refused(EMBED + " --jobs 0", "--jobs: must be a whole number other than 0 (-1: all cores), got '0'", 2),
+    "neighbors of another kernel": refused(EMBED + " --neighbors 5", "--neighbors applies to --kernel neighbors only", 2),
+    "neighbors of a named kernel": refused(
+        EMBED + " --kernel laplacian --neighbors 5", "--neighbors applies to --kernel neighbors only", 2
+    ),
+    "one neighbor": refused(
+        EMBED + " --kernel neighbors --neighbors 1", "--neighbors: must be a whole number of at least 2, got '1'", 2
+    ),
+    "neighbors and a bandwidth": refused(
+        EMBED + " --kernel neighbors --bandwidth 2",
+        "--bandwidth does not apply to --kernel neighbors, which takes --neighbors instead",
+        2,
+    ),
+    "neighbors and a slider": refused(
+        "report t.csv --label kind -o out.html --kernel neighbors --bandwidths 1,2",
+        "--bandwidths does not apply to --kernel neighbors",
+        2,
+    ),
+    "neighbors in a diffusion map": refused(
+        EMBED + " --method diffusion --kernel neighbors",
+        "--kernel neighbors does not apply to --method diffusion, only to sdp",
+        2,
+    ),
+    "neighbors on a path": refused("path t.csv --drop kind --kernel neighbors", "--kernel neighbors has no bandwidth", 2),
+    "more neighbors than rows": refused(
+        EMBED + " --kernel neighbors --neighbors 31", "`n_neighbors` must be between 2 and the number of distinct points, 30"
+    ),
+    "unknown kernel": refused(EMBED + " --kernel cubic", "--kernel: invalid choice: 'cubic'", 2),
+    "option of another method": refused(
+        EMBED + " --method diffusion --tol 1e-3", "--tol does not apply to --method diffusion, only to sdp, rkhs", 2
+    ),
+    "long delimiter": refused(EMBED + " --delimiter ;;", "--delimiter: must be one character, got ';;'", 2),
+    "empty selection": refused(EMBED + " --columns a,,b", "--columns: must be names or positions of columns", 2),
+    "bandwidths": refused(
+        "path t.csv --bandwidths 1:2", "--bandwidths: must be positive numbers, as 1,2,3, or their range", 2
+    ),
+    "bandwidths of zero": refused("path t.csv --bandwidths 0,1", "--bandwidths: must be positive numbers", 2),
+    "too many components": refused(
+        EMBED + " --method diffusion --n-components 30", "`n_components` must be at most n - 1 = 29"
+    ),
+    "not smooth enough": refused(EMBED + " --method rkhs --smoothness 1", "`smoothness` must be larger than p/2 = 1.5"),
+}
+
+
+def parquet(frame: pd.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer)
+    return buffer.getvalue()
+
+
+FRAME = pd.DataFrame(X, columns=list("abc"))
+TWICE = "(two outputs|same file|also the|both)"
+# A pattern is an expression where it has wildcards or alternatives.
+PENDING: dict[str, tuple[tuple[Command, Exit], str]] = {
+    "coordinates and model in one file": (
+        refused("embed t.csv --label kind -o a.csv --save-model a.csv -f", f"a.csv.*{TWICE}", 2),
+        "exit code 0, and the model is gone",
+    ),
+    "coordinates and model in one file, by two names": (
+        refused("embed t.csv --label kind -o a.csv --save-model ./a.csv -f", f"a.csv.*{TWICE}", 2),
+        "exit code 0, and the model is gone",
+    ),
+    "path and embeddings in one file": (
+        refused("path t.csv --drop kind --bandwidths 2 -o p.csv --embeddings p.csv -f", f"p.csv.*{TWICE}", 2),
+        "exit code 0, and one of them is gone",
+    ),
+    "page and model in one file": (
+        refused("report t.csv --label kind --no-path -o r.html --save-model r.html -f", f"r.html.*{TWICE}", 2),
+        "one of them is gone",
+    ),
+    "coordinates in place of their table": (
+        refused("embed t.csv --label kind -o t.csv -f", "t.csv.*(input|same file|both)", 2),
+        "the table is replaced",
+    ),
+    "model in place of its table": (
+        refused("fit t.csv --label kind -o t.csv -f", "t.csv.*(input|same file|both)", 2),
+        "the table is replaced",
+    ),
+    "more components than memory": (
+        refused(EMBED + " --n-components 1000000000000", "`n_components` must be .*got 1000000000000"),
+        "advice to use another kernel",
+    ),
+    "Parquet with an index": (
+        refused(
+            "embed t.parquet -o out.csv",
+            "t.parquet: .*index",
+            1,
+            {"t.parquet": parquet(FRAME.set_index(2 * FRAME.index))},
+        ),
+        "asks whether lines end with a delimiter",
+    ),
+}
+PARQUET = {
+    "Parquet with a column of dates": refused(
+        "embed t.parquet -o out.csv",
+        "t.parquet: .*'d'.*timestamp",
+        1,
+        {"t.parquet": parquet(FRAME.assign(d=pd.date_range("2020", periods=30)))},
+    ),
+    "Parquet with a column of text": refused(
+        "embed t.parquet -o out.csv", "t.parquet: .*'kind'", 1, {"t.parquet": parquet(FRAME.assign(kind="u"))}
+    ),
+    "Parquet with missing values": refused(
+        "embed t.parquet -o out.csv",
+        "t.parquet: row 3, column 2 .*missing",
+        1,
+        {"t.parquet": parquet(FRAME.mask(X[2, 1] == X))},
+    ),
+    "Parquet cut short": refused(
+        "embed t.parquet -o out.csv", "t.parquet: not Parquet data", 1, {"t.parquet": parquet(FRAME)[:-9]}
+    ),
+}
+
+
+def command(*argv: str, files: Mapping[str, str] | None = None) -> Any:
+    for name, content in {"t.csv": GOOD, **(files or {})}.items():
+        Path(name).write_text(content)
+    return run_command(*argv)
+
+
+def processes(script: str, **environment: str) -> Any:
+    Path("t.csv").write_text(GOOD)
+    Path("comma.csv").write_text(GOOD.replace(",", ";").replace(".", ","))
+    return shell(script, **environment)
+
+
+def reference() -> str:
+    return command("embed", "t.csv", "--label", "kind", "-q").out.decode()
+
+
+def says(message: str, code: int) -> Right:
+    """One line of error from a process, and nothing on standard output."""
+
+    def check(done: Any) -> None:
+        assert done.returncode == code, done
+        assert done.stdout == ""
+        assert [line for line in done.stderr.splitlines() if "rror" in line] == [f"elliptope: error: {message}"]
+
+    return Right(f"exit code {code}: {message}", check)
+
+
+def same_table(done: Any) -> None:
+    assert done.returncode == 0, done
+    assert done.stdout == reference()
+
+
+case = partial(Case, "command line")
+LINE = "elliptope embed t.csv --label kind"
+PROCESSES = [
+    case(
+        "process: standard error closed",
+        lambda: processes(f"{LINE} 2>&-"),
+        Right("the result, and exit code 0", same_table),
+        pending="exit code 1, and the message in the result",
+    ),
+    case(
+        "process: standard error full",
+        lambda: processes(f"{LINE} 2>/dev/full"),
+        Right("the result, and exit code 0", same_table),
+        pending="the result is lost",
+    ),
+    case("process: standard output full", lambda: processes(f"{LINE} -q >/dev/full"), says("No space left on device", 1)),
+    case(
+        "process: a locale with decimal comma",
+        lambda: processes(
+            "elliptope embed comma.csv --delimiter ';' --decimal , --label kind -q | tr ';' ,", LC_ALL="de_DE.UTF-8"
+        ),
+        Right("the coordinates of the table with points", same_table),
+    ),
+]
+SINGLE = [
+    case(
+        "usage: --bandwidths 1:6:1000000",
+        lambda: bandwidths("1:6:1000000"),
+        Error("at most .*got '1:6:1000000'|count", argparse.ArgumentTypeError),
+        pending="a list of a million bandwidths; at 1:6:1000000000 all memory is taken",
+    ),
+    case(
+        "usage: -o ''",
+        lambda: command("embed", "t.csv", "--label", "kind", "-o", "").err,
+        Right("that a file must be named", lambda err: "--output" in err or "-o" in err),
+        pending='": a folder; name a file"',
+    ),
+    case(
+        "usage: an input of ''",
+        lambda: command("embed", "").err,
+        Right("that a file must be named", lambda err: "INPUT" in err),
+        pending='"the suffix tells no format", of a file without a name',
+    ),
+    case(
+        "model: transform of rows far away",
+        lambda: (
+            command("fit", "t.csv", "--label", "kind", "-o", "m", "-q"),
+            command("transform", "m", "far.csv", files={"far.csv": "a,b,c\n0,0,0\n1e4,0,0\n"}).err,
+        )[1],
+        Right("row 2, counted from 1 as in the table", lambda err: "row 2" in err),
+        pending="row 1, counted from 0",
+    ),
+]
+CASES = [
+    *(
+        case(f"{group}: {name}", *pair)
+        for group, pairs in {"output": OUTPUTS, "model": MODELS, "usage": USAGE, "table": PARQUET}.items()
+        for name, pair in pairs.items()
+    ),
+    *(case(f"usage: {name}", *pair, pending=pending) for name, (pair, pending) in PENDING.items()),
+    *PROCESSES,
+    *SINGLE,
+]

@@ -1,0 +1,295 @@
+"""What surrounds a fit: threads, processes, global state, memory layout, interruptions, callbacks that fail."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import os
+import pickle
+import random
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from threadpoolctl import threadpool_info
+
+from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding, bandwidth_path
+from elliptope.sdp import solve
+from faults.case import Case, Error, Right, Warned
+from faults.processes import forked, python
+
+case = partial(Case, "runtime")
+X = np.random.default_rng(0).standard_normal((40, 3))
+LABELS = X[:, 0] > 0
+
+
+@cache
+def reference() -> SDPEmbedding:
+    return SDPEmbedding(bandwidth=1.5, random_state=0).fit(X)
+
+
+def equal_to_reference(Z: np.ndarray) -> None:
+    np.testing.assert_array_equal(Z, reference().embedding_)
+
+
+SAME = Right("the embedding of the same numbers, to the last bit", equal_to_reference)
+
+
+def embedding(data: Any) -> np.ndarray:
+    return SDPEmbedding(bandwidth=1.5, random_state=0).fit(data).embedding_
+
+
+def read_only() -> np.ndarray:
+    data = X.copy()
+    data.flags.writeable = False
+    return data
+
+
+def memory_map() -> np.ndarray:
+    np.save("X.npy", X)
+    return np.load("X.npy", mmap_mode="r")
+
+
+ARRAYS = [
+    case(f"X: {name}", lambda make=make: embedding(make()), SAME)
+    for name, make in {
+        "read-only": read_only,
+        "a memory map": memory_map,
+        "Fortran order": lambda: np.asfortranarray(X),
+        "every second row of a larger array": lambda: np.repeat(X, 2, axis=0)[::2],
+        "backwards": lambda: X[::-1].copy()[::-1],
+        "nested lists": X.tolist,
+        "columns of a larger array": lambda: np.hstack([X, X])[:, :3],
+    }.items()
+]
+
+
+def untouched(state: Callable[[], Any]) -> bool:
+    before = state()
+    SDPEmbedding(bandwidth=1.5, random_state=0).fit(X).transform(X)
+    RKHSEmbedding(random_state=0).fit(X).transform(X)
+    DiffusionMap().fit(X)
+    return before == state()
+
+
+def numpy_rng() -> tuple:
+    kind, keys, *rest = np.random.get_state()  # noqa: NPY002
+    return kind, tuple(keys), *rest
+
+
+def blas_threads() -> list[int]:
+    return [library["num_threads"] for library in threadpool_info()]
+
+
+def data_unchanged() -> bool:
+    data, w = X.copy(), np.linspace(1, 2, 40)
+    kept = data.copy(), w.copy()
+    for Estimator in (SDPEmbedding, RKHSEmbedding, DiffusionMap):
+        Estimator().fit(data, sample_weight=w).transform(data)
+    return (data == kept[0]).all() and (w == kept[1]).all()
+
+
+UNTOUCHED = [
+    case(f"{name} after fits", lambda state=state: untouched(state), Right("as before", bool))
+    for name, state in {
+        "NumPy's global random state": numpy_rng,
+        "Python's random state": random.getstate,
+        "the number of BLAS threads": blas_threads,
+        "np.geterr": np.geterr,
+        "warning filters": lambda: list(warnings.filters),
+    }.items()
+] + [
+    case("data and weights after fits", data_unchanged, Right("as before", bool)),
+    case(
+        "random_state=None after np.random.seed(0), twice",
+        lambda: [(np.random.seed(0), SDPEmbedding(bandwidth=1.5).fit(X).embedding_)[1] for _ in range(2)],  # noqa: NPY002
+        Right("twice the same, as everywhere in scikit-learn", lambda Z: (Z[0] == Z[1]).all()),
+    ),
+]
+
+
+def threads(work: Callable[[Any], Any]) -> list[Any]:
+    with ThreadPoolExecutor(8) as pool:
+        return list(pool.map(work, range(24)))
+
+
+def resident() -> int:
+    """Bytes of memory that this process holds."""
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def growth() -> int:
+    """Bytes that are held after 1000 fits, and were not after the first 100."""
+    estimators = (DiffusionMap(bandwidth=1.0), SDPEmbedding(bandwidth=3.0, random_state=0))
+    for k in range(500):
+        if k == 50:
+            first = resident()
+        for est in estimators:
+            est.fit(X[:6])
+    return resident() - first
+
+
+CONCURRENT = [
+    case(
+        "24 calls of transform in 8 threads",
+        lambda: threads(lambda _: reference().transform(X)),
+        Right("the same as one call", lambda outs: all((reference().transform(X) == Z).all() for Z in outs)),
+    ),
+    case(
+        "24 fits in 8 threads",
+        lambda: threads(lambda _: embedding(X)),
+        Right("the same as one fit", lambda outs: all((reference().embedding_ == Z).all() for Z in outs)),
+    ),
+    case(
+        "transform in a process that was forked after fit",
+        lambda: forked(lambda: reference().transform(X)),
+        Right("the same as without", lambda Z: (reference().transform(X) == Z).all()),
+    ),
+    case("fit in a process that was forked after fit", lambda: (reference(), forked(lambda: embedding(X)))[1], SAME),
+    case(
+        "GridSearchCV(n_jobs=2)",
+        lambda: GridSearchCV(
+            make_pipeline(SDPEmbedding(2, random_state=0), LogisticRegression()),
+            {"sdpembedding__bandwidth": [1.5, 3.0]},
+            n_jobs=2,
+            cv=2,
+        ).fit(X, LABELS),
+        Right("a score for every bandwidth", lambda search: np.isfinite(search.cv_results_["mean_test_score"]).all()),
+    ),
+    case("n_jobs=10**12", lambda: SDPEmbedding(bandwidth=1.5, random_state=0, n_jobs=10**12).fit(X).embedding_, SAME),
+    case("1000 fits", growth, Right("less than 2 MB more memory than after 100", lambda grown: grown < 2_000_000)),
+    case(
+        "clone of a fitted estimator",
+        lambda: clone(SDPEmbedding(bandwidth=1.5, tol=1e-5).fit(X)),
+        Right("the same parameters, not fitted", lambda est: est.tol == 1e-5 and not hasattr(est, "embedding_")),
+    ),
+    case("a pickled estimator", lambda: pickle.loads(pickle.dumps(reference())).embedding_, SAME),
+    case("a deep copy of an estimator", lambda: copy.deepcopy(reference()).embedding_, SAME),
+]
+
+
+class Failure(Exception):
+    pass
+
+
+def interrupt(_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def fail(*_: Any) -> None:
+    raise Failure("it failed")
+
+
+def after_failed_refit(**change: Any) -> np.ndarray:
+    """`transform` after a refit that raised: on other data, with a parameter that is changed and changed back."""
+    est = SDPEmbedding(bandwidth=1.5, random_state=0).fit(X)
+    start = change.pop("start", None)
+    kept = {name: getattr(est, name) for name in change}
+    try:
+        est.set_params(**change).fit(np.hstack([X, X[:, :2]]), start=start)
+    except (ValueError, Failure):
+        est.set_params(**kept)
+        return est.transform(X)
+    raise AssertionError("the refit should have failed")
+
+
+def failed_first_fit() -> Any:
+    est = SDPEmbedding(bandwidth=1.5)
+    try:
+        est.fit(X, start=np.ones((3, 2)))
+    except ValueError:
+        return est.transform(X)
+    raise AssertionError("the fit should have failed")
+
+
+def changed_normalize() -> float:
+    est = SDPEmbedding(bandwidth=1.5, random_state=0).fit(X).set_params(normalize="unit")
+    return np.abs(est.transform(X) - est.embedding_).max()
+
+
+AFTER_FAILURE = Right("the embedding of before", lambda Z: np.testing.assert_array_equal(Z, reference().transform(X)))
+FAILURES = [
+    case("transform after a refit with a bad start", lambda: after_failed_refit(start=np.ones((3, 2))), AFTER_FAILURE),
+    case("transform after a refit with a bad parameter", lambda: after_failed_refit(tol=-1), AFTER_FAILURE),
+    case("transform after a refit with a kernel that raises", lambda: after_failed_refit(kernel=fail), AFTER_FAILURE),
+    case(
+        "transform after a first fit that failed",
+        failed_first_fit,
+        Error("This SDPEmbedding instance is not fitted yet", NotFittedError),
+    ),
+    case(
+        "transform after set_params(normalize='unit')",
+        changed_normalize,
+        Right("embedding_", lambda difference: difference < 1e-5),
+        pending="transform and embedding_ disagree",
+    ),
+    case(
+        "Ctrl-C during sdp.solve",
+        lambda: solve(np.exp(-((X[:, None] - X) ** 2).sum(-1)), callback=interrupt),
+        Right("the best iterate so far, and its status", lambda solution: solution.status == "interrupted"),
+    ),
+    case(
+        "Ctrl-C during bandwidth_path, after the first bandwidth",
+        lambda: bandwidth_path(X, [1.0, 2.0, 3.0], random_state=0, callback=interrupt),
+        Warned("ended early, bandwidths missing: 2", lambda path: [record.bandwidth for record in path.records] == [3.0]),
+    ),
+    case(
+        "callback of bandwidth_path that raises",
+        lambda: bandwidth_path(X, [1.0, 2.0], callback=fail),
+        Error("it failed", Failure),
+    ),
+    case(
+        "warnings as errors",
+        lambda: with_errors(lambda: SDPEmbedding(max_iter=1).fit(X)),
+        Error("SDPEmbedding ended with status 'max_iter'", UserWarning),
+    ),
+]
+
+
+def with_errors(run: Callable[[], Any]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return run()
+
+
+PRINT = """
+import sys, numpy as np
+from elliptope import SDPEmbedding
+X = np.random.default_rng(0).standard_normal((40, 3))
+try:
+    SDPEmbedding(bandwidth=-1.0).fit(X)
+except ValueError as error:
+    print(error)
+est = SDPEmbedding(bandwidth=1.5, random_state=0).fit(X)
+est.save("m")
+print(est.status_, np.abs(est.embedding_).sum())
+"""
+
+
+def same_output(done: Any) -> None:
+    assert done.returncode == 0, done.stderr
+    message, result = done.stdout.splitlines()
+    assert message == "`bandwidth` must be positive and finite, got -1.0."
+    assert result.split()[0] == "optimal"
+    np.testing.assert_allclose(float(result.split()[1]), np.abs(reference().embedding_).sum(), rtol=1e-10)
+    assert done.stderr == ""
+
+
+INTERPRETERS = [
+    case(
+        "python -O -W error",
+        lambda: python("-O", "-W", "error", "-c", PRINT),
+        Right("the same error, the same result, nothing on standard error", same_output),
+    )
+]
+CASES = [*ARRAYS, *UNTOUCHED, *CONCURRENT, *FAILURES, *INTERPRETERS]
