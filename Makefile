@@ -4,6 +4,7 @@
 # make reproduce   every figure and the table of the paper, and a report; 20 minutes at most, QUICK=1: two
 # make benchmarks   solvers side by side, and the same answer from every start; takes a while
 # make docs    the documentation, in docs/_build/html; without network, once .venv is there
+# make audit   known vulnerabilities of what is installed; asks pypi.org
 # make clean   remove everything the other targets made
 #
 # Only Python 3.11 or newer is needed; the rest is installed into .venv, once.
@@ -16,7 +17,7 @@ OUTPUT ?= reproduction
 VENV := .venv
 PY := $(VENV)/bin/python
 
-.PHONY: demo test lint reproduce benchmarks docs clean
+.PHONY: demo test lint reproduce benchmarks docs audit clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed-plot
@@ -47,6 +48,12 @@ benchmarks: $(VENV)/.installed-benchmarks
 docs: $(VENV)/.installed-docs
 	$(PY) -m sphinx -W --keep-going -q docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
+
+audit: $(VENV)/.created
+	@$(PY) -c "from urllib.request import urlopen; urlopen('https://pypi.org/pypi/pip/json', timeout=10)" 2> /dev/null || { \
+	    echo "Nothing was audited: https://pypi.org, which lists known vulnerabilities, cannot be reached." >&2; exit 1; }
+	@$(MAKE) --no-print-directory $(VENV)/.installed-test $(VENV)/.installed-audit
+	$(PY) -m pip_audit --skip-editable
 
 clean:
 	rm -rf $(VENV) demo_output reproduction build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -251,6 +251,11 @@ PROCESSES = [
         Right("the result, and exit code 0", same_table),
         pending="the result is lost",
     ),
+    case(
+        "process: a full disk",
+        lambda: processes(f"ulimit -f 0; {LINE} -q -o new.csv; code=$?; test ! -e new.csv && exit $code"),
+        Right("exit code 1, what failed, and no file", lambda done: done.returncode == 1 and "File too large" in done.stderr),
+    ),
     case("process: standard output full", lambda: processes(f"{LINE} -q >/dev/full"), says("No space left on device", 1)),
     case(
         "process: a locale with decimal comma",

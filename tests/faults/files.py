@@ -64,8 +64,8 @@ def with_full_disk(run: Callable[[], Any]) -> Any:
 def saved_while_killed() -> Any:
     """Kill at various times a process that saves; the model must be there each time."""
     fitted().save("m")
-    for k in range(6):
-        killed(lambda: fitted().save("m", overwrite=True), 0.005 + 0.003 * k)
+    for k in range(20):
+        killed(lambda: fitted().save("m", overwrite=True), 0.003 + 0.001 * k)
         np.testing.assert_array_equal(elliptope.load("m").embedding_, fitted().embedding_)
     return elliptope.load("m")
 
@@ -90,8 +90,8 @@ def path_while_killed() -> Any:
     def follow() -> Any:
         return bandwidth_path(X, BANDWIDTHS, checkpoint="c.npz", random_state=0)
 
-    for k in range(4):
-        killed(follow, 0.005 + 0.004 * k)
+    for k in range(20):
+        killed(follow, 0.005 + 0.002 * k)
     return follow()
 
 
@@ -135,7 +135,7 @@ SAVING = [
         lambda: only_the_old_file(lambda: with_full_disk(lambda: bandwidth_path(X, [2.0], checkpoint="c.npz"))),
         Error("File too large", OSError),
     ),
-    case("save, killed at six times", saved_while_killed, Right("the model is there each time", bool)),
+    case("save, killed at 20 times", saved_while_killed, Right("the model is there each time", bool)),
     case(
         "save after a save that was killed",
         killed_at_the_end,
@@ -143,7 +143,7 @@ SAVING = [
         pending="a hidden file is left for ever",
     ),
     case(
-        "a path of bandwidths, killed at four times",
+        "a path of bandwidths, killed at 20 times",
         path_while_killed,
         Right(
             "the path that was not interrupted",

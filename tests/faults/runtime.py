@@ -7,6 +7,7 @@ import gc
 import os
 import pickle
 import random
+import signal
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -22,6 +24,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_info
 
+import elliptope
 from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding, bandwidth_path
 from elliptope.sdp import solve
 from faults.case import Case, Error, Right, Warned
@@ -69,6 +72,8 @@ ARRAYS = [
         "backwards": lambda: X[::-1].copy()[::-1],
         "nested lists": X.tolist,
         "columns of a larger array": lambda: np.hstack([X, X])[:, :3],
+        "columns backwards": lambda: X[:, ::-1].copy()[:, ::-1],
+        "broadcast rows": lambda: np.broadcast_to(X, (2, *X.shape))[1],
     }.items()
 ]
 
@@ -78,6 +83,8 @@ def untouched(state: Callable[[], Any]) -> bool:
     SDPEmbedding(bandwidth=1.5, random_state=0).fit(X).transform(X)
     RKHSEmbedding(random_state=0).fit(X).transform(X)
     DiffusionMap().fit(X)
+    reference().save("m")
+    elliptope.load("m").transform(X)
     return before == state()
 
 
@@ -99,13 +106,14 @@ def data_unchanged() -> bool:
 
 
 UNTOUCHED = [
-    case(f"{name} after fits", lambda state=state: untouched(state), Right("as before", bool))
+    case(f"{name} after fit, transform, save and load", lambda state=state: untouched(state), Right("as before", bool))
     for name, state in {
         "NumPy's global random state": numpy_rng,
         "Python's random state": random.getstate,
         "the number of BLAS threads": blas_threads,
         "np.geterr": np.geterr,
         "warning filters": lambda: list(warnings.filters),
+        "signal handlers": lambda: {number: signal.getsignal(number) for number in signal.valid_signals()},
     }.items()
 ] + [
     case("data and weights after fits", data_unchanged, Right("as before", bool)),
@@ -174,6 +182,7 @@ CONCURRENT = [
         Right("the same parameters, not fitted", lambda est: est.tol == 1e-5 and not hasattr(est, "embedding_")),
     ),
     case("a pickled estimator", lambda: pickle.loads(pickle.dumps(reference())).embedding_, SAME),
+    case("an estimator through joblib", lambda: joblib.load(joblib.dump(reference(), "m")[0]).embedding_, SAME),
     case("a deep copy of an estimator", lambda: copy.deepcopy(reference()).embedding_, SAME),
 ]
 

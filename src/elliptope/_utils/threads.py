@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -9,10 +10,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from numbers import Integral
+from pathlib import Path
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
+
+from .control_groups import control_groups
 
 # Up to this many rows several threads wait for each other for longer than they work on a product with an n × n matrix.
 ONE_THREAD = 1500
@@ -26,9 +30,30 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def usable_cores() -> int:
-    """The number of cores that this process may run on; of all cores, if the system does not say."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def usable_cores(root: str | os.PathLike = "/") -> int:
+    """The number of cores that this process may keep busy: those it may run on, and what control groups leave of them.
+
+    A group may have a part of all cores (`docker run --cpus 1.5`); that counts as the next larger number. ``root`` is where
+    ``proc`` and ``sys`` are looked for.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quotas = [_quota(version, folder) for version, _, folder in control_groups(Path(root), "cpu")]
+    except (OSError, ValueError):  # not Linux, or files of another form: doing without the answer is better than failing
+        quotas = []
+    return max(1, math.ceil(min([cores, *quotas])))
+
+
+def _quota(version: str, folder: Path) -> float:
+    """The cores that a control group may keep busy; infinite without a limit."""
+    try:
+        if version == "cgroup2":
+            quota, period = (folder / "cpu.max").read_text().split()
+        else:
+            quota, period = ((folder / f"cpu.cfs_{name}_us").read_text().strip() for name in ("quota", "period"))
+    except OSError:  # at the top there is no limit, and no file
+        return math.inf
+    return int(quota) / int(period) if quota not in ("max", "-1") else math.inf
 
 
 def count_threads(n_jobs: int | None) -> int:
@@ -67,44 +92,40 @@ def in_order(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: 
 
 
 class _BlasThreads:
-    """How many blocks of the process ask BLAS for one thread, and how many of them lift that limit again for a while."""
+    """How many blocks of the process ask BLAS for one thread, and how many of them ask for all of them again for a while."""
 
     def __init__(self) -> None:
-        self._lock, self._limit = Lock(), None
-        self._one, self._lifted = 0, 0
+        self._lock, self._ones, self._alls = Lock(), 0, 0
+        self._limit: Any = None  # of the pools, where there is one, and the number of threads before and with it
+        self._before = self._now = 0
 
     @contextmanager
-    def one(self) -> Iterator[None]:
-        self._count(one=1)
+    def asking(self, ones: int = 0, alls: int = 0) -> Iterator[None]:
+        self._ask(ones, alls)
         try:
             yield
         finally:
-            self._count(one=-1)
+            self._ask(-ones, -alls)
 
-    @contextmanager
-    def lifted(self) -> Iterator[None]:
-        self._count(lifted=1)
-        try:
-            yield
-        finally:
-            self._count(lifted=-1)
-
-    def _count(self, one: int = 0, lifted: int = 0) -> None:
+    def _ask(self, ones: int, alls: int) -> None:
         with self._lock:
-            self._one, self._lifted = self._one + one, self._lifted + lifted
-            wanted = self._one > 0 and not self._lifted
-            if wanted and self._limit is None:
+            self._ones, self._alls = self._ones + ones, self._alls + alls
+            wanted = 0 if not self._ones else 1 if not self._alls else self._number()
+            if wanted == self._now:
+                return
+            if self._limit is None:
                 self._before = _count_blas_threads()
-                self._limit = _pools().limit(limits=1, user_api="blas")
-            elif not wanted and self._limit is not None:
+            else:
                 self._limit.restore_original_limits()
-                self._limit = None
-
+            self._limit = _pools().limit(limits=wanted, user_api="blas") if wanted else None
+            self._now = wanted
 
     def number(self) -> int:
-        """The threads that BLAS has where nothing limits it to one."""
         with self._lock:
-            return self._before if self._limit is not None else _count_blas_threads()
+            return self._number()
+
+    def _number(self) -> int:
+        return min(_count_blas_threads() if self._limit is None else self._before, _cores_at_first())
 
 
 _BLAS_THREADS = _BlasThreads()
@@ -116,16 +137,16 @@ def one_blas_thread() -> AbstractContextManager:
     More would compete with ours for the same cores. In products of thin matrices, which are short, they would mostly wait
     for each other, and they wait by spinning: where other programs are busy, that takes many times as long as the work.
     """
-    return _BLAS_THREADS.one()
+    return _BLAS_THREADS.asking(ones=1)
 
 
 def all_blas_threads(wanted: bool = True) -> AbstractContextManager:
-    """Within :func:`one_blas_thread`, a context in which BLAS has all threads again, where that is ``wanted``."""
-    return _BLAS_THREADS.lifted() if wanted else nullcontext()
+    """Within :func:`one_blas_thread`, a context in which BLAS has :func:`blas_threads` again, where that is ``wanted``."""
+    return _BLAS_THREADS.asking(alls=1) if wanted else nullcontext()
 
 
 def blas_threads() -> int:
-    """How many threads BLAS is meant to have: what it is set to, or was before :func:`one_blas_thread`."""
+    """How many threads BLAS is meant to have: as many as it is set to, or was before :func:`one_blas_thread`, and there are cores."""
     return _BLAS_THREADS.number()
 
 
@@ -143,6 +164,12 @@ def has_fast_small_products() -> bool:
 
 def _count_blas_threads() -> int:
     return max((pool["num_threads"] for pool in _pools().info() if pool["user_api"] == "blas"), default=1)
+
+
+@cache
+def _cores_at_first() -> int:
+    """Asking takes as long as a product of medium size."""
+    return usable_cores()
 
 
 @cache
