@@ -254,7 +254,7 @@ PROCESSES = [
     case(
         "process: a full disk",
         lambda: processes(f"ulimit -f 0; {LINE} -q -o new.csv; code=$?; test ! -e new.csv && exit $code"),
-        Right("exit code 1, what failed, and no file", lambda done: done.returncode == 1 and "File too large" in done.stderr),
+        Right("exit code 1, the reason, and no file", lambda done: "File too large" in done.stderr and done.returncode == 1),
     ),
     case("process: standard output full", lambda: processes(f"{LINE} -q >/dev/full"), says("No space left on device", 1)),
     case(

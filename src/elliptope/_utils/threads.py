@@ -146,7 +146,7 @@ def all_blas_threads(wanted: bool = True) -> AbstractContextManager:
 
 
 def blas_threads() -> int:
-    """How many threads BLAS is meant to have: as many as it is set to, or was before :func:`one_blas_thread`, and there are cores."""
+    """As many threads as BLAS is set to, or was before :func:`one_blas_thread`; no more than there are cores."""
     return _BLAS_THREADS.number()
 
 
