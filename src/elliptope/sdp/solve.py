@@ -140,7 +140,7 @@ def _solution(loop: Loop, certificate: Certificate, tol: float, ended: Ended) ->
     loop.certified = loop.last.gain + certificate.gap
     final = loop.progress(loop.last, ended.iterations)
     final = final._replace(bound=certificate.upper_bound, relative_gap=certificate.relative_gap)
-    status, message = verdict(certificate, ended, tol, loop.polish, loop.tuning.polish)
+    status, message = verdict(certificate, ended, tol, loop.polish)
     return Solution(
         factor=loop.last.H,
         dual=loop.last.y,
