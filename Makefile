@@ -49,11 +49,14 @@ docs: $(VENV)/.installed-docs
 	$(PY) -m sphinx -W --keep-going -q docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
+# What pypi.org says of one version is asked first: mirrors may lack it, and then nothing would be found in anything.
 audit: $(VENV)/.created
-	@$(PY) -c "from urllib.request import urlopen; urlopen('https://pypi.org/pypi/pip/json', timeout=10)" 2> /dev/null || { \
-	    echo "Nothing was audited: https://pypi.org, which lists known vulnerabilities, cannot be reached." >&2; exit 1; }
+	@$(PY) -c "from urllib.request import urlopen; urlopen('https://pypi.org/pypi/pip/23.2/json', timeout=10)" 2> /dev/null || { \
+	    echo "Nothing was audited: no list of known vulnerabilities can be read from https://pypi.org (there is no network, or" \
+	         "a mirror without it)." >&2; exit 1; }
 	@$(MAKE) --no-print-directory $(VENV)/.installed-test $(VENV)/.installed-audit
-	$(PY) -m pip_audit --skip-editable
+	$(PY) -m pip freeze --all --exclude-editable > $(VENV)/audited.txt
+	$(PY) -m pip_audit --strict --no-deps --disable-pip --requirement $(VENV)/audited.txt
 
 clean:
 	rm -rf $(VENV) demo_output reproduction build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
