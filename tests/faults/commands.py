@@ -298,6 +298,11 @@ PROCESSES = [
         lambda: processes(f"{LINE} -o out.csv 2>&- <&-; cat out.csv"),
         Right("the result, and exit code 0", same_table),
     ),
+    case(
+        "process: a full disk",
+        lambda: processes(f"ulimit -f 0; {LINE} -q -o new.csv; code=$?; test ! -e new.csv && exit $code"),
+        Right("exit code 1, the reason, and no file", lambda done: "File too large" in done.stderr and done.returncode == 1),
+    ),
     case("process: standard output full", lambda: processes(f"{LINE} -q >/dev/full"), says("No space left on device", 1)),
     case(
         "process: a locale with decimal comma",

@@ -67,8 +67,8 @@ def with_full_disk(run: Callable[[], Any]) -> Any:
 def saved_while_killed() -> Any:
     """Kill at various times a process that saves; the model must be there each time."""
     fitted().save("m")
-    for k in range(6):
-        killed(lambda: fitted().save("m", overwrite=True), 0.005 + 0.003 * k)
+    for k in range(20):
+        killed(lambda: fitted().save("m", overwrite=True), 0.003 + 0.001 * k)
         np.testing.assert_array_equal(elliptope.load("m").embedding_, fitted().embedding_)
     return elliptope.load("m")
 
@@ -103,8 +103,8 @@ def path_while_killed() -> Any:
     def follow() -> Any:
         return bandwidth_path(X, BANDWIDTHS, checkpoint="c.npz", random_state=0)
 
-    for k in range(4):
-        killed(follow, 0.005 + 0.004 * k)
+    for k in range(20):
+        killed(follow, 0.005 + 0.002 * k)
     return follow()
 
 
@@ -149,7 +149,7 @@ SAVING = [
     ),
     case("save where nothing can be written", lambda: fitted().save("/proc/m"), Error(": '/proc/m'$", OSError)),
     case("save to ''", lambda: fitted().save(""), Error("The name of the file to write is empty", FileNotFoundError)),
-    case("save, killed at six times", saved_while_killed, Right("the model is there each time", bool)),
+    case("save, killed at 20 times", saved_while_killed, Right("the model is there each time", bool)),
     case(
         "save after a save that was killed",
         killed_at_the_end,
@@ -161,7 +161,7 @@ SAVING = [
         Right("none of them is removed", lambda removed: removed == []),
     ),
     case(
-        "a path of bandwidths, killed at four times",
+        "a path of bandwidths, killed at 20 times",
         path_while_killed,
         Right(
             "the path that was not interrupted",

@@ -40,9 +40,9 @@ def as_usual(est: Any, **parameters: Any) -> None:
     same(est.transform(est.training_.points), est.embedding_)
 
 
-def finite(est: Any) -> None:
+def finite(est: Any, rows: np.ndarray = X) -> None:
     assert np.isfinite(est.certificate_.relative_gap if hasattr(est, "certificate_") else 0.0)
-    outputs = [est.embedding_, est.eigenvalues_, est.transform(X), est.score_samples(X)]
+    outputs = [est.embedding_, est.eigenvalues_, est.transform(rows), est.score_samples(rows)]
     assert all(np.isfinite(out).all() for out in outputs)
 
 
@@ -261,7 +261,6 @@ BANDWIDTHS = [
         Right(
             "rows of unit length, d = 1", lambda est: np.testing.assert_allclose(np.linalg.norm(est.embedding_, axis=1), 1)
         ),
-        pending="LinAlgError: Internal Error.",
     ),
     case(
         "RKHSEmbedding, length_scale=1e-3",
@@ -269,7 +268,11 @@ BANDWIDTHS = [
         Right(
             "rows of unit length, d = 1", lambda est: np.testing.assert_allclose(np.linalg.norm(est.embedding_, axis=1), 1)
         ),
-        pending="LinAlgError: Internal Error.",
+    ),
+    case(
+        "RKHSEmbedding, data far apart: 5, 40, 178 and 300 rows",
+        lambda: [ignoring(lambda n=n: RKHSEmbedding(length_scale=3.0).fit(100 * np.eye(n))) for n in (5, 40, 178, 300)],
+        Right("finite numbers", lambda fits: [finite(est, est.training_.points) for est in fits] and None),
     ),
     case(
         "RKHSEmbedding, length_scale=1e12, 1e300",
@@ -342,15 +345,17 @@ ERRSTATE = [
         Right("the same as without", lambda Z: (fitted(X).transform(10 * X) == Z).all()),
     ),
 ]
+WHOLE = np.abs(np.round(3 * X))
 DTYPES = [
     case(
         f"X of dtype {np.dtype(code)}",
-        lambda code=code: fitted(np.round(3 * X).astype(code)),
+        lambda data=data: fitted(data),
         Right(
             "the embedding of the same numbers in float64",
-            lambda est, code=code: same(est.embedding_, fitted(np.round(3 * X).astype(code).astype(float)).embedding_),
+            lambda est, data=data: same(est.embedding_, fitted(data.astype(float)).embedding_),
         ),
     )
-    for code in ("f2", "f4", "g", "i1", "i4", "i8", ">f8", ">i4", "O")
+    for code in ("f2", "f4", "g", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", ">f8", ">i4", "O", "?")
+    for data in [WHOLE.astype(code) if code != "?" else np.hstack([c < X for c in (-0.5, 0.0, 0.5)])]
 ]
 CASES = [*SCALES, *WEIGHTS, *BANDWIDTHS, *FAR, *ERRSTATE, *DTYPES]

@@ -21,7 +21,7 @@ def certificate():
 
 
 def status(certificate, ended=FREE, polish=True):
-    return verdict(certificate, ended, TOL, polish, settled=1e-2)
+    return verdict(certificate, ended, TOL, polish)
 
 
 def test_a_unique_optimum(certificate):
@@ -83,3 +83,12 @@ def test_undetermined_optima(certificate, null, message):
     assert status(found)[0] == "degenerate"
     assert message in status(found)[1]
     assert status(found, polish=False)[0] == ("optimal" if null.unique else "degenerate")
+
+
+def test_rows_are_settled_where_b_is_accurate(certificate):
+    """B moves by the stationarity over the spectral gap: 1e-8 / 1e-3 is ten times the tolerance, 1e-10 / 1e-3 a tenth."""
+    spent = Ended("max_iter", "9 products", "max_products", 7)
+    for stationarity, statuses in ((1e-8, ("degenerate", "max_iter")), (1e-10, ("optimal", "optimal"))):
+        found = replace(certificate, null_space=NullSpace(3, 1e-3, 3, True), stationarity=stationarity)
+        assert (status(found)[0], status(found, spent)[0]) == statuses
+        assert status(found, polish=False)[0] == "optimal"

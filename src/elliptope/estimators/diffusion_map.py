@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from sklearn.exceptions import ConvergenceWarning
 
 from .._utils.arrays import Array
@@ -174,7 +174,7 @@ def _leading_eigenvectors(A: KernelOperator, k: int) -> tuple[Array, Array]:
     try:
         values, U = eigsh(_linear(A.matmat, A.n), k=k, **options)
         missed = eigsh(_linear(lambda V: A @ V - U @ (values[:, None] * (U.T @ V)), A.n), k=1, **options)[0]
-    except ArpackNoConvergence:
+    except ArpackError:
         return _dense_eigenvectors(A, k)
     if missed.max() > values.min() + _REPEATED:
         return _dense_eigenvectors(A, k)

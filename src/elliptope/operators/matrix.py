@@ -13,6 +13,7 @@ from .._utils.arrays import Array, all_nonzero, hollow, is_foreign, is_sparse, l
 from .._utils.blocks import TILE, blocks
 from .._utils.checks import as_real, check_entries, check_real, check_vector
 from .._utils.rounding import UNIT, gamma
+from .._utils.threads import ONE_THREAD, all_blas_threads
 from .base import ROUNDINGS, Operator
 from .dense import DenseStorage
 from .metric import Metric
@@ -56,7 +57,8 @@ class MatrixFree(Operator):
 
     def _product(self, V: Array) -> Array:
         """C V, finite; from a copy of V, which the user's operator may overwrite."""
-        P = as_real("cost", self._C.matmat(V.copy()))
+        with all_blas_threads(self.n > ONE_THREAD):
+            P = as_real("cost", self._C.matmat(V.copy()))
         if P.shape != V.shape:
             raise ValueError(f"`cost` must return products of shape {V.shape}, got shape {P.shape}.")
         check_entries("cost", P, lambda row, column: f"row {row} of a product")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +20,7 @@ from .._utils.checks import (
     check_tol,
     is_word,
 )
-from .._utils.threads import ONE_THREAD, one_blas_thread
+from .._utils.threads import one_blas_thread
 from ..operators import as_operator
 from .ascent import METHODS
 from .certificates.certificate import Certificate
@@ -142,7 +141,7 @@ def solve(
     # A factorisation tells whether the optimum is unique only at a factor that is accurate.
     aim = min(tol, ZERO) if polish and problem.operator.can_factor else tol
     loop = Loop(Meter(problem, limit), METHODS[method], aim, polish, max_iter, rng, callback)
-    with one_blas_thread() if problem.n <= ONE_THREAD else nullcontext():
+    with one_blas_thread():
         certificate = loop.run(like(problem.offset, _start(problem, rank, start, rng)))
     spent, increase = f"{max_iter} iterations", "max_iter"
     if loop.out_of_products:
@@ -154,7 +153,7 @@ def _solution(loop: Loop, certificate: Certificate, tol: float, ended: Ended) ->
     loop.certified = loop.last.gain + certificate.gap
     final = loop.progress(loop.last, ended.iterations)
     final = final._replace(bound=certificate.upper_bound, relative_gap=certificate.relative_gap)
-    status, message = verdict(certificate, ended, tol, loop.polish, loop.tuning.polish)
+    status, message = verdict(certificate, ended, tol, loop.polish)
     return Solution(
         factor=loop.last.H,
         dual=loop.last.y,
@@ -213,7 +212,7 @@ def certify(
     row = int(np.abs(lengths - 1).argmax())
     if abs(lengths[row] - 1) > 1e-8:
         raise ValueError(f"`factor` must have rows of length 1, got {lengths[row]:.6g} in row {row}.")
-    with one_blas_thread() if meter.problem.n <= ONE_THREAD else nullcontext():
+    with one_blas_thread():
         iterate = meter.evaluate(like(meter.problem.offset, normalize_rows(H, rng)))
         # Products for a last bound are kept back.
         meter.limit = max(limit - meter.problem.tuning.lanczos_steps, 0.5 * limit)

@@ -174,6 +174,15 @@ def carried_over(certificate: Certificate, old: Iterate, new: Iterate) -> Certif
     )
 
 
+def needed_stationarity(certificate: Certificate, error: float) -> float:
+    """The stationarity at which B is within about ``error`` of the optimum.
+
+    B moves by the stationarity over the spectral gap of L, and the extension is off by the stationarity itself.
+    """
+    null = certificate.null_space
+    return error * (1.0 if null is None else min(1.0, null.spectral_gap))
+
+
 def no_bound(iterate: Iterate, operator: Operator) -> Certificate:
     """The objective, and nothing known above it: for a solve that was stopped before anything could be."""
     name, metric = next(iter(dual_metrics(iterate).items()))
