@@ -179,11 +179,8 @@ SAME_FILE = {
     ),
 }
 # A pattern is an expression where it has wildcards or alternatives.
-PENDING: dict[str, tuple[tuple[Command, Exit], str]] = {
-    "more components than memory": (
-        refused(EMBED + " --n-components 1000000000000", "`n_components` must be .*got 1000000000000"),
-        "",
-    ),
+TOO_MANY = {
+    "more components than memory": refused(EMBED + " --n-components 1000000000000", "`n_components` must be .*got 1000000000000")
 }
 PARQUET = {
     "Parquet with a column of dates": refused(
@@ -371,7 +368,7 @@ CASES = [
         }.items()
         for name, pair in pairs.items()
     ),
-    *(case(f"usage: {name}", *pair, pending=pending) for name, (pair, pending) in PENDING.items()),
+    *(case(f"usage: {name}", *pair) for name, pair in TOO_MANY.items()),
     *PROCESSES,
     *SINGLE,
 ]
