@@ -17,7 +17,7 @@ import pandas as pd
 
 from commandline import EMBED, GOOD, X, npy, npz
 from elliptope.cli.commands.path import bandwidths
-from faults.case import Case, Command, Error, Exit, Right, refused, run_command
+from faults.case import Case, Error, Right, refused, run_command
 from faults.processes import forked, python, shell
 
 OUTPUTS = {
@@ -180,7 +180,9 @@ SAME_FILE = {
 }
 # A pattern is an expression where it has wildcards or alternatives.
 TOO_MANY = {
-    "more components than memory": refused(EMBED + " --n-components 1000000000000", "`n_components` must be .*got 1000000000000")
+    "more components than memory": refused(
+        EMBED + " --n-components 1000000000000", "`n_components` must be .*got 1000000000000"
+    )
 }
 PARQUET = {
     "Parquet with a column of dates": refused(
