@@ -78,6 +78,9 @@ MODELS = {
     "option for another command": refused("transform m t.csv --bandwidth 3", "unrecognized arguments: --bandwidth 3", 2),
 }
 USAGE = {
+    "more components than rows": refused(
+        EMBED + " --n-components 1000000000000", "`n_components` must be .*got 1000000000000"
+    ),
     "no command": refused("", "the following arguments are required: COMMAND (see elliptope --help)", 2),
     "unknown command": refused("embedd t.csv", "invalid choice: 'embedd'", 2),
     "no input": refused("embed", "the following arguments are required: INPUT (see elliptope embed --help)", 2),
@@ -167,10 +170,6 @@ PENDING: dict[str, tuple[tuple[Command, Exit], str]] = {
     "model in place of its table": (
         refused("fit t.csv --label kind -o t.csv -f", "t.csv.*(input|same file|both)", 2),
         "the table is replaced",
-    ),
-    "more components than memory": (
-        refused(EMBED + " --n-components 1000000000000", "`n_components` must be .*got 1000000000000"),
-        "",
     ),
     "Parquet with an index": (
         refused(
