@@ -168,7 +168,7 @@ def diagonal_cases() -> list[Case]:
         "two dimensions": (np.ones((30, 1)), r"have one entry per row, shape \(30,\), got shape \(30, 1\)"),
         "None": (None, "have one entry per row"),
         "a number": (1.0, r"have one entry per row, shape \(30,\), got shape \(\)"),
-        "complex numbers": (ONES + 1j, "be real, got dtype complex128"),
+        "complex numbers": (ONES + 1j, "be an array of real numbers, got dtype complex128"),
         "masked array": (np.ma.masked_array(ONES), "be an array without a mask"),
         "function of another shape": (
             lambda rows: np.ones((len(rows), 2)),
@@ -176,7 +176,7 @@ def diagonal_cases() -> list[Case]:
         ),
         "function that gives a number": (lambda rows: 1.0, r"have one entry per row, shape \(30,\), got shape \(\)"),
         "function that gives negative numbers": (lambda rows: -np.ones(len(rows)), "be positive and finite, got -1"),
-        "function that gives text": (lambda rows: ["a"] * len(rows), "be real, got dtype <U1"),
+        "function that gives text": (lambda rows: ["a"] * len(rows), "be an array of real numbers, got dtype <U1"),
     }
     return [
         case(
