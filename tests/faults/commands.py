@@ -81,6 +81,9 @@ MODELS = {
     "option for another command": refused("transform m t.csv --bandwidth 3", "unrecognized arguments: --bandwidth 3", 2),
 }
 USAGE = {
+    "more components than rows": refused(
+        EMBED + " --n-components 1000000000000", "`n_components` must be .*got 1000000000000"
+    ),
     "no command": refused("", "the following arguments are required: COMMAND (see elliptope --help)", 2),
     "unknown command": refused("embedd t.csv", "invalid choice: 'embedd'", 2),
     "no input": refused("embed", "the following arguments are required: INPUT (see elliptope embed --help)", 2),
@@ -177,12 +180,6 @@ SAME_FILE = {
     "coordinates in place of their model": refused(
         "transform m t.csv --format csv -o ./m -f", "./m: MODEL and -o are the same file", 2
     ),
-}
-# A pattern is an expression where it has wildcards or alternatives.
-TOO_MANY = {
-    "more components than memory": refused(
-        EMBED + " --n-components 1000000000000", "`n_components` must be .*got 1000000000000"
-    )
 }
 PARQUET = {
     "Parquet with a column of dates": refused(
@@ -370,7 +367,6 @@ CASES = [
         }.items()
         for name, pair in pairs.items()
     ),
-    *(case(f"usage: {name}", *pair) for name, pair in TOO_MANY.items()),
     *PROCESSES,
     *SINGLE,
 ]

@@ -291,6 +291,11 @@ BANDWIDTHS = [
         Warned(r"status 'max_iter': no further progress .* tol=1.00e-300\); increase tol", lambda est: finite(est)),
     ),
     case(
+        "tol=1e-4, twelve seeds",
+        lambda: [fitted(X, tol=1e-4, bandwidth=0.7, random_state=seed) for seed in range(12)],
+        Right("one status", lambda fits: {est.status_ for est in fits} == {"optimal"}),
+    ),
+    case(
         "max_iter=1",
         lambda: fitted(X, max_iter=1),
         Warned("status 'max_iter'", lambda est: est.status_ == "max_iter"),

@@ -114,10 +114,13 @@ def check_real(name: str, x: Any) -> None:
         raise ValueError(f"`{name}` must be real, got dtype {x.dtype}.")
 
 
-def as_real(name: str, value: Any) -> Array:
-    """A NumPy array of real numbers; no mask and no imaginary part is dropped in silence."""
+def as_real(name: str, value: Any, verb: str = "be") -> Array:
+    """A NumPy array of real numbers, which ``name`` must be or, where it is a function, return.
+
+    No mask and no imaginary part is dropped in silence.
+    """
     if isinstance(value, np.ma.MaskedArray):
-        raise ValueError(f"`{name}` must be an array without a mask, got type {type(value).__name__}; fill it first.")
+        raise ValueError(f"`{name}` must {verb} an array without a mask, got type {type(value).__name__}; fill it first.")
     try:
         x = np.asarray(as_numpy(value))
         if x.dtype == object:
@@ -127,8 +130,9 @@ def as_real(name: str, value: Any) -> Array:
             x = x.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         what = f"type {type(value).__name__}: {str(error).rstrip('.')}"
-        raise ValueError(f"`{name}` must be an array of real numbers, got {what}.") from error
-    check_real(name, x)
+        raise ValueError(f"`{name}` must {verb} an array of real numbers, got {what}.") from error
+    if not has_real_dtype(x):
+        raise ValueError(f"`{name}` must {verb} an array of real numbers, got dtype {x.dtype}.")
     return x
 
 

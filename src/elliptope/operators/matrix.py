@@ -58,7 +58,7 @@ class MatrixFree(Operator):
     def _product(self, V: Array) -> Array:
         """C V, finite; from a copy of V, which the user's operator may overwrite."""
         with all_blas_threads(self.n > ONE_THREAD):
-            P = as_real("cost", self._C.matmat(V.copy()))
+            P = as_real("cost", self._C.matmat(V.copy()), "return")
         if P.shape != V.shape:
             raise ValueError(f"`cost` must return products of shape {V.shape}, got shape {P.shape}.")
         check_entries("cost", P, lambda row, column: f"row {row} of a product")
@@ -77,7 +77,7 @@ class MatrixFree(Operator):
 
     def _diagonal_of_C(self) -> Array:
         if hasattr(self._C, "diagonal"):
-            d = np.asarray(as_real("cost", self._C.diagonal()), dtype=np.float64)
+            d = np.asarray(as_real("cost", self._C.diagonal(), "return"), dtype=np.float64)
             if d.shape != (self.n,):
                 raise ValueError(f"`cost` must have a diagonal of shape ({self.n},), got shape {d.shape}.")
             check_entries("cost", d, lambda row: f"row {row} of its diagonal")
