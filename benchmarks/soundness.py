@@ -173,13 +173,15 @@ def rkhs_program(est: RKHSEmbedding) -> Array:
 
 
 def _solves(operator: str, rng: np.random.Generator) -> tuple[list[Fit], Array]:
-    """Two polished solves of a random cost: a kernel, a graph, or normal entries over several orders of magnitude."""
+    """Two polished solves of a random cost: normal entries over orders of magnitude, a graph, a kernel, linked groups."""
     n = int(rng.integers(5, 40))
-    kind = rng.integers(3)
+    kind = rng.integers(4)
     if kind == 0:
         C = rng.standard_normal((n, n)) * np.exp(rng.uniform(-4, 4, n))
     elif kind == 1:
         C = -(rng.random((n, n)) < 4 / n).astype(float)
+    elif kind == 2:
+        C = linked_groups(n, rng)
     else:
         X = rng.standard_normal((n, 2))
         C = np.exp(-((X[:, None] - X) ** 2).sum(-1) / float(10 ** rng.uniform(-1.5, 1)))
@@ -190,6 +192,16 @@ def _solves(operator: str, rng: np.random.Generator) -> tuple[list[Fit], Array]:
         s = solve(cost, rng=seed, polish=True, max_products=20_000)
         fits.append(Fit(s.status, s.certificate, s.factor @ s.factor.T))
     return fits, C.astype(LONG)
+
+
+def linked_groups(n: int, rng: np.random.Generator) -> Array:
+    """Groups of rows that agree, and one to three rows that link them, attract or repel, more or less weakly."""
+    links = int(rng.integers(1, 4))
+    group = rng.integers(0, int(rng.integers(2, 4)), n)
+    C = (group[:, None] == group).astype(float)
+    C[-links:] = C[:, -links:] = 0
+    C[-links:, :-links] = float(10 ** rng.uniform(-13, 0)) * rng.standard_normal((links, n - links))
+    return C
 
 
 def enclose(J: Array) -> tuple[Any, Any]:

@@ -93,7 +93,17 @@ _TRAINING: dict[type, dict[str, Field]] = {
         "place": Indices("N", below="n", low=-1),
     },
 }
-_NULL_SPACE = OneOf({NullSpace: {"nullity": Integer(), "spectral_gap": Number(), "rank": Integer(), "unique": Flag()}})
+_NULL_SPACE = OneOf(
+    {
+        NullSpace: {
+            "nullity": Integer(),
+            "spectral_gap": Number(),
+            "rank": Integer(),
+            "unique": Flag(),
+            "curvature": Number(),
+        }
+    }
+)
 CERTIFICATE = OneOf(
     {
         Certificate: {

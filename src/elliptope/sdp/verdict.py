@@ -65,8 +65,8 @@ def _undetermined(certificate: Certificate, polish: bool, unsettled: bool) -> st
         return f"strict complementarity fails to working precision, which leaves B undetermined: {_dimensions(null)}"
     if unsettled:
         return (
-            f"rounding leaves B undetermined: its rows are stationary to {certificate.stationarity:.1e}, and L has a "
-            f"spectral gap of {null.spectral_gap:.1e}"
+            f"rounding leaves B undetermined: its rows are stationary to {certificate.stationarity:.1e}, L has a spectral "
+            f"gap of {null.spectral_gap:.1e}, and the curvature within its null space is {null.curvature:.1e}"
         )
     return None
 
@@ -78,5 +78,5 @@ def _dimensions(null: NullSpace) -> str:
 def _other_optima(null: NullSpace) -> str:
     """Where other optimal B may be: beyond the range of B, or, where L has no larger null space, within it."""
     if null.strict:
-        return f"B has rank {null.rank}, and there are other matrices with its range and its diagonal"
+        return f"B has rank {null.rank}, and other matrices of the same range are as good"
     return f"{_dimensions(null)}, and nothing shows that the diagonal determines B in that null space"
