@@ -137,12 +137,12 @@ def test_a_graph_that_is_not_finite():
 
 
 WEIGHTS = {
-    "text": (["a"] * 40, "real, got dtype <U1"),
-    "text among numbers": ([1.0] * 39 + ["a"], "real, got dtype <U"),
+    "text": (["a"] * 40, "an array of real numbers, got dtype <U1"),
+    "text among numbers": ([1.0] * 39 + ["a"], "an array of real numbers, got dtype <U"),
     "objects": ([1.0] * 39 + [{}], "an array of real numbers, got type list"),
-    "complex": (np.ones(40) + 1j, "real, got dtype complex128"),
+    "complex": (np.ones(40) + 1j, "an array of real numbers, got dtype complex128"),
     "masked": (np.ma.masked_array(np.ones(40), np.arange(40) == 3), "an array without a mask"),
-    "dates": (DATES[:, 0], "real, got dtype datetime64"),
+    "dates": (DATES[:, 0], "an array of real numbers, got dtype datetime64"),
     "one masked": (np.ma.masked, "an array without a mask"),
     "too large": (np.full(40, 1e305), r"have its largest value between 1e-300 and 1e\+300, got 1e\+305; multiply"),
     "too small": (np.full(40, 1e-305), "have its largest value between 1e-300 and .*, got 1e-305; multiply"),
@@ -256,7 +256,7 @@ def test_functions_that_overwrite_their_arguments(Estimator, parameter, function
 
 @pytest.mark.parametrize(
     ("values", "message"),
-    [("a", "`kernel` must be real, got dtype <U1"), (1j, "`kernel` must be real, got dtype complex128")],
+    [("a", "`kernel` must return an array of real .*<U1"), (1j, "`kernel` must return an array of real .*complex128")],
 )
 def test_kernels_that_return_no_numbers(values, message):
     for Estimator in (SDPEmbedding, DiffusionMap):

@@ -143,9 +143,9 @@ def weight_cases() -> list[Case]:
         "text": (["a"] * 30, "must be .*(text|dtype <U1|'a')"),
         "a word": ("balanced", "must .*got"),
         "dictionary": ({0: 1.0}, "must .*got"),
-        "complex numbers": (ONES + 1j, "must be real, got dtype complex128"),
+        "complex numbers": (ONES + 1j, "must be an array of real numbers, got dtype complex128"),
         "masked array": (np.ma.masked_array(ONES, mask=X[:, 0] > 1), "must be .*without a mask"),
-        "dates": (np.arange(30).astype("M8[s]"), "must be real, got dtype datetime64"),
+        "dates": (np.arange(30).astype("M8[s]"), "must be an array of real numbers, got dtype datetime64"),
         "None in a list": ([None] * 30, "must be .*got"),
     }
     return [
@@ -168,7 +168,7 @@ def diagonal_cases() -> list[Case]:
         "two dimensions": (np.ones((30, 1)), r"have one entry per row, shape \(30,\), got shape \(30, 1\)"),
         "None": (None, "have one entry per row"),
         "a number": (1.0, r"have one entry per row, shape \(30,\), got shape \(\)"),
-        "complex numbers": (ONES + 1j, "be real, got dtype complex128"),
+        "complex numbers": (ONES + 1j, "be an array of real numbers, got dtype complex128"),
         "masked array": (np.ma.masked_array(ONES), "be an array without a mask"),
         "function of another shape": (
             lambda rows: np.ones((len(rows), 2)),
@@ -176,7 +176,7 @@ def diagonal_cases() -> list[Case]:
         ),
         "function that gives a number": (lambda rows: 1.0, r"have one entry per row, shape \(30,\), got shape \(\)"),
         "function that gives negative numbers": (lambda rows: -np.ones(len(rows)), "be positive and finite, got -1"),
-        "function that gives text": (lambda rows: ["a"] * len(rows), "be real, got dtype <U1"),
+        "function that gives text": (lambda rows: ["a"] * len(rows), "be an array of real numbers, got dtype <U1"),
     }
     return [
         case(
@@ -191,7 +191,7 @@ def diagonal_cases() -> list[Case]:
 
 def start_cases() -> list[Case]:
     table = {
-        "text": ("a", "must be real, got dtype <U1"),
+        "text": ("a", "must be an array of real numbers, got dtype <U1"),
         "another number of rows": (np.ones((3, 2)), r"must be an array of shape \(30, r\), got shape \(3, 2\)"),
         "one dimension": (np.ones(30), r"must be an array of shape \(30, r\), got shape \(30,\)"),
         "no columns": (np.ones((30, 0)), r"must be an array of shape \(30, r\), got shape \(30, 0\)"),

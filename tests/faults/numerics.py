@@ -40,9 +40,9 @@ def as_usual(est: Any, **parameters: Any) -> None:
     same(est.transform(est.training_.points), est.embedding_)
 
 
-def finite(est: Any) -> None:
+def finite(est: Any, rows: np.ndarray = X) -> None:
     assert np.isfinite(est.certificate_.relative_gap if hasattr(est, "certificate_") else 0.0)
-    outputs = [est.embedding_, est.eigenvalues_, est.transform(X), est.score_samples(X)]
+    outputs = [est.embedding_, est.eigenvalues_, est.transform(rows), est.score_samples(rows)]
     assert all(np.isfinite(out).all() for out in outputs)
 
 
@@ -107,6 +107,14 @@ SCALES = [
         Right("unit simplex: 4 components", lambda est: est.n_components_ <= 4),
     ),
 ]
+WITHOUT_SOME = np.where(np.isin(np.arange(40), [2, 5, 7]), 0.0, 1.0)
+
+
+def negative(rows: np.ndarray) -> np.ndarray:
+    """1, but -1 at row 20 of X."""
+    return np.where(rows[:, 0] == X[20, 0], -1.0, 1.0)
+
+
 WEIGHTS = [
     *(
         case(
@@ -161,6 +169,30 @@ WEIGHTS = [
         lambda E: E(diagonal=np.linspace(1, 2, 41)).fit(np.vstack([X, X[:1]])),
         Error("`diagonal` must be the same for equal rows of X, got 1.0 at row 0 and 2.0 at row 40"),
         values=(SDPEmbedding, RKHSEmbedding),
+    ),
+    case(
+        "rows of weight zero, of which row 7 is far away",
+        lambda: fitted(np.where(np.arange(40)[:, None] == 7, 1e3, X), WITHOUT_SOME),
+        Warned(
+            r"so far from the training points .*: row 7 \(counted from 0\)", lambda est: np.isfinite(est.embedding_).all()
+        ),
+    ),
+    case(
+        "rows of weight zero, and row 7 so far away that distances overflow",
+        lambda E: E(bandwidth=1.5).fit(np.where(np.arange(40)[:, None] == 7, 1e160, X), sample_weight=WITHOUT_SOME),
+        Error(r"`X` has rows at which the kernel vanishes .*: row 7 \(counted from 0\)"),
+        values=(SDPEmbedding, DiffusionMap),
+    ),
+    case(
+        "rows of weight zero, and a function that is negative at row 20",
+        lambda est: est.fit(X, sample_weight=WITHOUT_SOME),
+        Error(r"`(diagonal|direction)` must be positive and finite, got -1\.0 at row 20\."),
+        values=(SDPEmbedding(diagonal=negative), RKHSEmbedding(diagonal=negative), RKHSEmbedding(direction=negative)),
+    ),
+    case(
+        "transform, `diagonal`: a function that is negative at row 40 000",
+        lambda: SDPEmbedding(diagonal=negative).fit(X[:20]).transform(np.vstack([*[X[:10]] * 4000, X[20:]])),
+        Error(r"`diagonal` must be positive and finite, got -1\.0 at row 40000\."),
     ),
 ]
 CONSTANT = Warned("status 'degenerate'.*decrease `bandwidth`, or check that the points differ", vanishes)
@@ -229,7 +261,6 @@ BANDWIDTHS = [
         Right(
             "rows of unit length, d = 1", lambda est: np.testing.assert_allclose(np.linalg.norm(est.embedding_, axis=1), 1)
         ),
-        pending="LinAlgError: Internal Error.",
     ),
     case(
         "RKHSEmbedding, length_scale=1e-3",
@@ -237,7 +268,11 @@ BANDWIDTHS = [
         Right(
             "rows of unit length, d = 1", lambda est: np.testing.assert_allclose(np.linalg.norm(est.embedding_, axis=1), 1)
         ),
-        pending="LinAlgError: Internal Error.",
+    ),
+    case(
+        "RKHSEmbedding, data far apart: 5, 40, 178 and 300 rows",
+        lambda: [ignoring(lambda n=n: RKHSEmbedding(length_scale=3.0).fit(100 * np.eye(n))) for n in (5, 40, 178, 300)],
+        Right("finite numbers", lambda fits: [finite(est, est.training_.points) for est in fits] and None),
     ),
     case(
         "RKHSEmbedding, length_scale=1e12, 1e300",
@@ -254,6 +289,11 @@ BANDWIDTHS = [
         "tol=1e-300",
         lambda: fitted(X, tol=1e-300),
         Warned(r"status 'max_iter': no further progress .* tol=1.00e-300\); increase tol", lambda est: finite(est)),
+    ),
+    case(
+        "tol=1e-4, twelve seeds",
+        lambda: [fitted(X, tol=1e-4, bandwidth=0.7, random_state=seed) for seed in range(12)],
+        Right("one status", lambda fits: {est.status_ for est in fits} == {"optimal"}),
     ),
     case(
         "max_iter=1",
@@ -310,15 +350,17 @@ ERRSTATE = [
         Right("the same as without", lambda Z: (fitted(X).transform(10 * X) == Z).all()),
     ),
 ]
+WHOLE = np.abs(np.round(3 * X))
 DTYPES = [
     case(
         f"X of dtype {np.dtype(code)}",
-        lambda code=code: fitted(np.round(3 * X).astype(code)),
+        lambda data=data: fitted(data),
         Right(
             "the embedding of the same numbers in float64",
-            lambda est, code=code: same(est.embedding_, fitted(np.round(3 * X).astype(code).astype(float)).embedding_),
+            lambda est, data=data: same(est.embedding_, fitted(data.astype(float)).embedding_),
         ),
     )
-    for code in ("f2", "f4", "g", "i1", "i4", "i8", ">f8", ">i4", "O")
+    for code in ("f2", "f4", "g", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", ">f8", ">i4", "O", "?")
+    for data in [WHOLE.astype(code) if code != "?" else np.hstack([c < X for c in (-0.5, 0.0, 0.5)])]
 ]
 CASES = [*SCALES, *WEIGHTS, *BANDWIDTHS, *FAR, *ERRSTATE, *DTYPES]

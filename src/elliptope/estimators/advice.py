@@ -12,8 +12,6 @@ from ..operators import KernelOperator, SparseOperator
 from ..sdp import Certificate, Solution
 from .pose import Posed
 
-# Rows that a warning names.
-_NAMED = 5
 # 1 - m²/(k M) below this leaves fewer digits of the embedding than its extension must agree with.
 _SMALL_CONTRAST = 1e-6
 # Parts of a dual value that depend on how far a solve went; and parts of the largest that rounding leaves of others.
@@ -70,9 +68,13 @@ def _warn_of_hubs(solution: Solution, d: Array, e: Array, rows: Array) -> None:
     reversed_ = (y + e * values[0] < -size) & (d > 0)
     if reversed_.any():
         warn(
-            f"So many points see those in rows {rows[reversed_][:_NAMED].tolist()} that `transform` does not return their "
-            f"embedding. With diagonal='kernel' and diffusion_time=1 they are placed at the origin instead."
+            f"{_hubs(rows[reversed_])} that `transform` does not return their embedding. With diagonal='kernel' and "
+            f"diffusion_time=1 they are placed at the origin instead."
         )
+
+
+def _hubs(rows: Array) -> str:
+    return f"So many points have {name_rows(rows)} among their neighbours"
 
 
 def _advice(
@@ -81,15 +83,14 @@ def _advice(
     """How a fit ended that is not optimal, and what to change; ``parameter`` is the one that sets the scale of distances."""
     if constant:
         return (
-            f"the kernel is so close to constant that rounding shows: decrease `{parameter}`, or check that the points "
-            f"differ."
+            f"the kernel is almost constant, and little more than rounding errors is left: decrease `{parameter}`, or check "
+            f"that the points differ."
         )
     remedy = ""
     if not d.all():
-        named = name_rows(rows[d == 0])
-        remedy = f" The diagonal vanishes to rounding at {named}, which outweigh all others."
+        remedy = f" d(x) is zero to rounding at {name_rows(rows[d == 0])}: they outweigh all other rows."
         if (J.contrast() < 0).any():  # not with a psd kernel
-            remedy = f" So many points see those in {named} that d(x) is not positive there: they are at the origin."
+            remedy = f" {_hubs(rows[d == 0])} that d(x) is not positive there: they are placed at the origin."
     elif is_identity(J):
         remedy = f" {NO_NEIGHBOURS}: increase `{parameter}`."
     elif status == "unconfirmed":
@@ -102,5 +103,8 @@ def _advice(
 def _against_others(certificate: Certificate, parameter: str) -> str:
     null = certificate.null_space
     if null is not None and null.strict and not null.unique:
-        return f"a larger `{parameter}` helps where groups of points hardly see each other, but not against symmetric points"
+        return (
+            f"a larger `{parameter}` helps where groups of points are far from each other, but not where points lie "
+            f"symmetrically"
+        )
     return f"a larger `{parameter}` usually makes the optimum unique"

@@ -81,7 +81,7 @@ class KernelEmbedding(Embedding):
     @underflows_to_zero
     def _score_rows(self, X: Array, *, first: int = 0) -> Array:
         extension: Extension = self.training_.extension
-        return extension.log_mass(X, first=first, n_jobs=count_threads(self.n_jobs))
+        return extension.log_mass(X, numbers=range(first, first + X.shape[0]), n_jobs=count_threads(self.n_jobs))
 
 
 def finish(Xi: Array, n_components: int, normalize: str | None) -> Array:

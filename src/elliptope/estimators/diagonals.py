@@ -30,7 +30,7 @@ class KernelDiagonal:
     def factor(self, unit: float) -> float:
         return 1 / unit
 
-    def on_sample(self, X: Array | None, operator: KernelOperator) -> Array:
+    def on_sample(self, X: Array | None, rows: Array, operator: KernelOperator) -> Array:
         """Entries that are zero to rounding come back as exactly zero."""
         return np.where(operator.contrast() > _CONSTANT_KERNEL, operator.abar_diagonal(), 0.0)
 
@@ -53,7 +53,7 @@ class _OwnDiagonal:
 class ConstantDiagonal(_OwnDiagonal):
     """d(x) = 1."""
 
-    def on_sample(self, X: Array | None, operator: KernelOperator) -> Array:
+    def on_sample(self, X: Array | None, rows: Array, operator: KernelOperator) -> Array:
         return np.ones(operator.n)
 
     def log_radius(self, attention: Attention) -> Array:
@@ -66,7 +66,7 @@ class NearestDiagonal(_OwnDiagonal):
 
     d: Array
 
-    def on_sample(self, X: Array | None, operator: KernelOperator) -> Array:
+    def on_sample(self, X: Array | None, rows: Array, operator: KernelOperator) -> Array:
         return self.d
 
     def log_radius(self, attention: Attention) -> Array:
@@ -79,27 +79,29 @@ class CallableDiagonal(_OwnDiagonal):
 
     function: Callable[[Array], Array]
 
-    def __call__(self, X: Array) -> Array:
-        return check_vector("diagonal", self.function(X.copy()), X.shape[0])  # it may overwrite them
+    def __call__(self, X: Array, numbers: Array) -> Array:
+        """d at rows of these numbers."""
+        return check_vector("diagonal", self.function(X.copy()), X.shape[0], numbers=numbers)  # it may overwrite them
 
-    def on_sample(self, X: Array | None, operator: KernelOperator) -> Array:
+    def on_sample(self, X: Array | None, rows: Array, operator: KernelOperator) -> Array:
         if X is None:
             raise ValueError(
                 "`est` must have kept the rows that a callable `diagonal` is applied to, got a model without them."
             )
-        return self(X)
+        return self(X, rows)
 
     def log_radius(self, attention: Attention) -> Array:
-        return 0.5 * np.log(self(attention.X))
+        return 0.5 * np.log(self(attention.X, attention.numbers))
 
 
 class SampledDiagonal(Diagonal, Protocol):
     """A bound d(x) that is known on the sample, too."""
 
-    def on_sample(self, X: Array | None, operator: KernelOperator) -> Array:
-        """d at the points X of the operator, shape (n,). X is None where a model has not kept them.
+    def on_sample(self, X: Array | None, rows: Array, operator: KernelOperator) -> Array:
+        """d at the points X of the operator, shape (n,), which have the row numbers ``rows``.
 
-        It is that of the operator's weights, which count in a unit: d itself is ``factor(unit)`` times as large.
+        X is None where a model has not kept them. d is that of the operator's weights, which count in a unit: for
+        those that were given it is ``factor(unit)`` times as large.
         """
 
     def factor(self, unit: float) -> float: ...

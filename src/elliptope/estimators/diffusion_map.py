@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from sklearn.exceptions import ConvergenceWarning
 
 from .._utils.arrays import Array
 from .._utils.callers import underflows_to_zero, warn
 from .._utils.checks import check_integer, check_non_negative
+from .._utils.rounding import TINY
 from .._utils.threads import count_threads
 from ..kernels.choice import find_kernel
 from ..operators import KernelOperator
 from .advice import NO_NEIGHBOURS, is_identity
 from .base import KernelEmbedding, finish, fix_signs
-from .extension import Extension
+from .extension import Extension, Numbers
 from .pose import Posed, pose
 from .training import DiffusionTraining
 
@@ -97,8 +98,9 @@ class DiffusionMap(KernelEmbedding):
         psi = fix_signs(self._at_points(posed, U / np.sqrt(posed.sample.w)[:, None], eigenvalues, live))
         factor = np.where(live, eigenvalues, 0.0) ** t * live
         training = DiffusionTraining(posed.sample.rows, self.normalize, _divided(posed, psi, eigenvalues, live), factor)
-        psi = posed.at_all_rows(psi * factor, lambda rows: _embed(training, rows, 0, self.n_jobs))
+        psi = posed.at_all_rows(psi * factor, lambda X, numbers: _embed(training, X, numbers, self.n_jobs))
         _warn(A, live, posed.rule.scale_parameter)
+        _warn_of_time(t, factor[live])
         return self._keep(
             **posed.given.columns,
             bandwidth_=posed.kernel.bandwidth,
@@ -113,7 +115,8 @@ class DiffusionMap(KernelEmbedding):
         light = posed.sample.w < _HARDLY_ANY * posed.sample.w.max()
         if light.any():
             extension = _divided(posed, psi, eigenvalues, live)
-            psi[light] = extension.nystroem(posed.point_rows[light], n_jobs=count_threads(self.n_jobs))
+            numbers, n_jobs = posed.sample.rows[light], count_threads(self.n_jobs)
+            psi[light] = extension.nystroem(posed.point_rows[light], numbers=numbers, n_jobs=n_jobs)
         return psi
 
     def fit_transform(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Array:
@@ -125,7 +128,7 @@ class DiffusionMap(KernelEmbedding):
         return self._transform_rows(self._check_new(X))
 
     def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
-        return _embed(self.training_, X, first, self.n_jobs)
+        return _embed(self.training_, X, range(first, first + X.shape[0]), self.n_jobs)
 
 
 def _divided(posed: Posed, psi: Array, eigenvalues: Array, live: Array) -> Extension:
@@ -144,8 +147,18 @@ def _warn(A: KernelOperator, live: Array, parameter: str) -> None:
         warn(f"The eigenvectors are arbitrary. {NO_NEIGHBOURS}: increase `{parameter}`.", ConvergenceWarning)
 
 
-def _embed(training: DiffusionTraining, X: Array, first: int, n_jobs: int | None) -> Array:
-    return training.extension.nystroem(X, first=first, n_jobs=count_threads(n_jobs)) * training.factor
+def _warn_of_time(t: float, factor: Array) -> None:
+    """Where λ^t underflows."""
+    lost = int((factor < TINY).sum())
+    if lost:
+        warn(
+            f"`diffusion_time`={t:g} is so large that {lost} of {len(factor)} columns are zero, or have lost digits: the "
+            f"power λ^t of their eigenvalues underflows. Decrease it."
+        )
+
+
+def _embed(training: DiffusionTraining, X: Array, numbers: Numbers, n_jobs: int | None) -> Array:
+    return training.extension.nystroem(X, numbers=numbers, n_jobs=count_threads(n_jobs)) * training.factor
 
 
 def _leading_eigenvectors(A: KernelOperator, k: int) -> tuple[Array, Array]:
@@ -161,7 +174,7 @@ def _leading_eigenvectors(A: KernelOperator, k: int) -> tuple[Array, Array]:
     try:
         values, U = eigsh(_linear(A.matmat, A.n), k=k, **options)
         missed = eigsh(_linear(lambda V: A @ V - U @ (values[:, None] * (U.T @ V)), A.n), k=1, **options)[0]
-    except ArpackNoConvergence:
+    except ArpackError:
         return _dense_eigenvectors(A, k)
     if missed.max() > values.min() + _REPEATED:
         return _dense_eigenvectors(A, k)

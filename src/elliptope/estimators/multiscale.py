@@ -20,7 +20,7 @@ from .advice import judge, warn_of_parts
 from .base import KernelEmbedding
 from .certified import CertifiedEmbedding, eigenvectors
 from .diagonals import KernelDiagonal
-from .extension import unit_rows
+from .extension import Numbers, unit_rows
 from .pose import Posed, pose
 from .progress import with_callbacks
 from .training import MultiscaleTraining, Scale
@@ -117,12 +117,12 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         A = posed.operator
         warn_of_parts(A, posed.rule.scale_parameter)
         diagonal = KernelDiagonal(posed.kernel, A.M)
-        d = diagonal.on_sample(posed.point_rows, A)
+        d = diagonal.on_sample(posed.point_rows, posed.sample.rows, A)
         scales, values = zip(*(self._fit_scale(posed, d, *setting) for setting in settings), strict=True)
         extension = posed.extension(np.hstack(values))
         training = MultiscaleTraining(posed.sample.rows, None, extension, scales)
         Z = np.hstack([scale.weight * unit_rows(scale.components) for scale in scales])
-        Z = posed.at_all_rows(Z, lambda rows: _embed(training, rows, 0, self.n_jobs))
+        Z = posed.at_all_rows(Z, lambda X, numbers: _embed(training, X, numbers, self.n_jobs))
         width = self._width(Z.shape[1])
         return self._keep(
             **posed.given.columns,
@@ -173,7 +173,7 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         return sum(scale.n_products for scale in self.scales_)
 
     def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
-        return _embed(self.training_, X, first, self.n_jobs)
+        return _embed(self.training_, X, range(first, first + X.shape[0]), self.n_jobs)
 
     def _finish(self, Xi: Array) -> Array:
         return _in_turn(Xi, self.scales_, self.n_components_)
@@ -206,11 +206,11 @@ def _check_spread(name: str, value: Any) -> float:
     return math.inf if value == math.inf else check_non_negative(name, value)
 
 
-def _embed(training: MultiscaleTraining, X: Array, first: int, n_jobs: int | None) -> Array:
+def _embed(training: MultiscaleTraining, X: Array, numbers: Numbers | None, n_jobs: int | None) -> Array:
     """Rows of all scales, side by side."""
     extension = training.extension
     out = np.empty((X.shape[0], extension.F.shape[1]))
-    for part, attention in extension.attend(X, first=first, n_jobs=count_threads(n_jobs)):
+    for part, attention in extension.attend(X, numbers=numbers, n_jobs=count_threads(n_jobs)):
         for scale, columns in training.parts():
             own = replace(attention, mean=attention.mean[:, columns])
             H = unit_rows(own.mean) if scale.directions is None else scale.directions.directions(own)

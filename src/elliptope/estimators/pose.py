@@ -68,8 +68,8 @@ class Posed:
         """The rule for directions of new rows, for the weight s of the quadratic term and weights e of rows of Ξ."""
         return SpreadDirections.of(s, Xi, e, KernelDiagonal(self.kernel, self.operator.M)) if s else None
 
-    def at_all_rows(self, F: Array, extend: Callable[[Any], Array]) -> Array:
-        """F, (n, r), at all rows: those of weight zero are extended."""
+    def at_all_rows(self, F: Array, extend: Callable[[Any, Array], Array]) -> Array:
+        """F, (n, r), at all rows: ``extend`` is called with those of weight zero, and with their numbers."""
         place = self.sample.place
         if len(F) == len(place):
             return F
@@ -77,7 +77,7 @@ class Posed:
         rest = place < 0
         full[~rest] = F[place[~rest]]
         if rest.any():
-            full[rest] = extend(self.given.X[rest])
+            full[rest] = extend(self.given.X[rest], np.flatnonzero(rest))
         return full
 
 
@@ -99,8 +99,17 @@ def pose(X: Any, sample_weight: Array | None, estimator: Any, *, only: str | Non
     return Posed(given, sample, rule, kernel.without_matrix(), J)
 
 
+def check_seed(random_state: Any) -> np.random.RandomState:
+    try:
+        return check_random_state(random_state)
+    except ValueError as error:
+        raise ValueError(
+            f"`random_state` must be None, an integer from 0 to {2**32 - 1} or a RandomState, got {random_state!r}."
+        ) from error
+
+
 def draw_seed(random_state: Any) -> int:
-    return check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    return check_seed(random_state).randint(np.iinfo(np.int32).max)
 
 
 def _plan(size: tuple[int, int] | None, estimator: Any, only: str | None, n_jobs: int) -> str:

@@ -101,7 +101,7 @@ def _certify(
     """The certificate of a program on the kernel A whose extension has the values F."""
     Xi, t = program.Xi, program.diffusion_time
     _check_equal("extended values", F, diffused_values(A, t, Xi))
-    d = diagonal.on_sample(training.points, A)
+    d = diagonal.on_sample(training.points, training.rows, A)
     H = _feasible_factor(Xi, d * diagonal.factor(A.unit))
     return certify(diffused_cost(A, d, t), H, spread=Spread(program.s), tol=tol, rng=0)
 

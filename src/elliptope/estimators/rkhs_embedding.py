@@ -57,8 +57,8 @@ class RKHSEmbedding(CertifiedEmbedding):
         u. ``"mean"``: the mean element :math:`\sum_i k(x, x_i)`, normalised. A callable maps rows to positive values; the
         function of least norm that takes these values on the sample is normalised.
     jitter : float
-        Added to the diagonal of K. The constraints then hold up to an error of this order. Where K is numerically singular
-        without, ``fit`` says so.
+        Added to the diagonal of K, at most 1. The constraints then hold up to an error of this order. Where K is numerically
+        singular without, ``fit`` says so.
     delta : float
         δ of ``regularization="theory"``: the guarantee holds with probability at least 1 - 2δ.
     normalize : {None, "unit"}
@@ -186,4 +186,4 @@ class RKHSEmbedding(CertifiedEmbedding):
 
     @underflows_to_zero
     def _score_rows(self, X: Array, *, first: int = 0) -> Array:
-        return self.training_.extension.log_mass(X, first=first)
+        return self.training_.extension.log_mass(X, numbers=range(first, first + len(X)))

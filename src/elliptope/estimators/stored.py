@@ -37,15 +37,15 @@ _PRECOMPUTED: dict[type, dict[str, Field]] = {
 }
 _SPARSE: dict[type, dict[str, Field]] = {
     NeighborKernel: {
-        "points": Floats("n", "p"),
-        "scales": Floats("n", positive=True),
+        "points": Floats("n", "p", squared=True),
+        "scales": Floats("n", positive=True, squared=True),
         "n_neighbors": Integer(low=2),
         "graph": Optional(Graph("n")),
         "n_jobs": Integer(low=1),
     },
     GraphKernel: {
         "graph": Graph("n"),
-        "scales": Floats("n", positive=True),
+        "scales": Floats("n", positive=True, squared=True),
         "n_neighbors": Integer(low=2),
         "columns": Indices("n", below="p"),
     },
@@ -76,7 +76,7 @@ _SPREAD = OneOf(
 def _extension(columns: str) -> OneOf:
     fields: dict[str, Field] = {
         "kernel": _KERNEL,
-        "w": Floats("n", positive=True),
+        "w": Floats("n", positive=True, squared=True),
         "m": Floats("n", positive=True),
         "M": Number(positive=True),
         "self_similarity": Floats("n", positive=True),
@@ -91,12 +91,22 @@ _LINEAR_EXTENSION = OneOf(
         LinearExtension: {
             "kernel": OneOf(_FITTED_FORMULA),
             "alpha": Floats("n", "r"),
-            "w": Floats("n", positive=True),
+            "w": Floats("n", positive=True, squared=True),
         }
     }
 )
-_NULL_SPACE = OneOf({NullSpace: {"nullity": Integer(), "spectral_gap": Number(), "rank": Integer(), "unique": Flag()}})
-_CERTIFICATE = OneOf(
+_NULL_SPACE = OneOf(
+    {
+        NullSpace: {
+            "nullity": Integer(),
+            "spectral_gap": Number(),
+            "rank": Integer(),
+            "unique": Flag(),
+            "curvature": Number(),
+        }
+    }
+)
+CERTIFICATE = OneOf(
     {
         Certificate: {
             "objective": Number(),
@@ -115,13 +125,13 @@ _CERTIFICATE = OneOf(
         }
     }
 )
-_STATUS = Choice(("optimal", "degenerate", "unconfirmed", "max_iter", "interrupted"))
+STATUS = Choice(("optimal", "degenerate", "unconfirmed", "max_iter", "interrupted"))
 _SCALE: dict[str, Field] = {
     "diffusion_time": Integer(low=1),
     "spread": Number(),
     "weight": Number(positive=True),
-    "certificate": _CERTIFICATE,
-    "status": _STATUS,
+    "certificate": CERTIFICATE,
+    "status": STATUS,
     "eigenvalues": Floats("r"),
     "n_iter": Integer(),
     "n_products": Integer(),
@@ -156,8 +166,8 @@ _COMMON: dict[str, Field] = {
     "embedding_": Floats("N", "k"),
 }
 _CERTIFIED: dict[str, Field] = {
-    "certificate_": _CERTIFICATE,
-    "status_": _STATUS,
+    "certificate_": CERTIFICATE,
+    "status_": STATUS,
     "n_iter_": Integer(),
     "n_products_": Integer(),
     "eigenvalues_": Floats("r"),

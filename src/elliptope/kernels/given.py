@@ -27,7 +27,7 @@ class CallableKernel(Kernel):
 
     def block(self, X: Array, Y: Array) -> Array:
         # Copies: a function may overwrite what it is given, and what it returns is overwritten here.
-        K = np.array(as_real("kernel", self.function(X.copy(), Y.copy())), dtype=np.float64)
+        K = np.array(as_real("kernel", self.function(X.copy(), Y.copy()), "return"), dtype=np.float64)
         if K.shape != (len(X), len(Y)):
             raise ValueError(
                 f"`kernel` must return an array of shape ({len(X)}, {len(Y)}) for inputs with {len(X)} and {len(Y)} rows, "

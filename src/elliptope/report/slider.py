@@ -150,7 +150,7 @@ def _reasons(path: BandwidthPath, drafts: list[PathRecord], budget: int | None, 
         reasons.append(f"{_listed(path.missing)} left out: stopped by hand.")
     elif path.missing:
         last = min(record.bandwidth for record in path.records)
-        reasons.append(f"{_listed(path.missing)} left out: no optimum that is settled was found at {last:.4g}.")
+        reasons.append(f"{_listed(path.missing)} left out: at σ = {last:.4g} no unique optimum was found.")
     return reasons
 
 

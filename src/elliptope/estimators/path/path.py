@@ -11,7 +11,6 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -20,16 +19,15 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._utils.arrays import Array
 from ..._utils.callers import underflows_to_zero, warn
-from ..._utils.checks import check_positive
+from ..._utils.checks import check_callable, check_positive, check_verbose
 from ..._utils.progress import ProgressBar
 from ..._version import __version__
 from ...kernels.choice import BUILT_IN
-from ...sdp import Certificate, NullSpace
 from ...sdp.steps import normalize_rows
 from ..certified import ZERO_COLUMNS
 from ..data import validate_rows
 from ..sdp_embedding import SDPEmbedding
-from .checkpoint import Checkpoint, Entry, describe
+from .checkpoint import Checkpoint, describe
 from .records import BandwidthPath, PathRecord, align, widen
 
 # Entries of the spare column of a warm start.
@@ -65,7 +63,7 @@ def bandwidth_path(
         σ > 0, in any order. Results come back in that order; a value given twice is solved once.
     sample_weight : (n,) array, optional
     checkpoint : path, optional
-        File (``.npz``) that is brought up to date after every bandwidth. If it exists, the bandwidths in it are not solved
+        File that is brought up to date after every bandwidth. If it exists, the bandwidths in it are not solved
         again; others may be asked for than were before. It must stem from the same X, weights, parameters and version. Of
         a callable ``diagonal`` the name is compared, not what it does.
     callback : callable, optional
@@ -121,11 +119,13 @@ def follow_path(
 ) -> BandwidthPath:
     """:func:`bandwidth_path` without its warning. A fit that has spent ``max_products`` ends with the status "max_iter"."""
     values = check_bandwidths(bandwidths)
+    check_callable("callback", callback)
+    check_verbose(verbose)
     estimator = _check_estimator(parameters)
     given = validate_rows(X, sample_weight, estimator)
     X, w = given.X, given.w
-    file = None if checkpoint is None else Checkpoint(checkpoint, _fingerprint(X, w, estimator))
-    found = {} if file is None else {record.bandwidth: record for record in map(_from_entry, file.read())}
+    file = None if checkpoint is None else Checkpoint(checkpoint, _fingerprint(X, w, estimator), len(X))
+    found = {} if file is None else {record.bandwidth: record for record in file.read()}
     done = {sigma: found[sigma] for sigma in values if sigma in found}
     order = sorted(set(values), reverse=True)
     bar = ProgressBar(len(order), bool(verbose))
@@ -138,7 +138,7 @@ def follow_path(
             record = _solve(estimator, X, w, sigma, [done[s] for s in order if s > sigma], max_products)
             done[sigma] = found[sigma] = record
             if file is not None:
-                file.write([_to_entry(r) for r in found.values()])
+                file.write(found.values())
             bar.update(len(done), str(record))
             if callback is not None and callback(record):
                 break
@@ -225,20 +225,6 @@ def _fingerprint(X: Array, w: Array, estimator: SDPEmbedding) -> dict[str, str]:
     """All that the records of a path depend on."""
     parameters = {k: describe(v) for k, v in estimator.get_params().items() if k not in _IMMATERIAL}
     return {"X": describe(X), "sample_weight": describe(w), "elliptope.__version__": __version__, **parameters}
-
-
-def _to_entry(record: PathRecord) -> Entry:
-    facts, arrays = dict(vars(record)), {}
-    for name in ("embedding", "factor", "eigenvalues"):
-        arrays[name] = facts.pop(name)
-    return Entry({**facts, "certificate": asdict(record.certificate)}, arrays)
-
-
-def _from_entry(entry: Entry) -> PathRecord:
-    fields = dict(entry.facts["certificate"])
-    null = fields.pop("null_space")
-    certificate = Certificate(**fields, null_space=None if null is None else NullSpace(**null))
-    return PathRecord(**{**entry.facts, **entry.arrays, "certificate": certificate})
 
 
 def shortcomings(records: Sequence[PathRecord]) -> list[str]:
