@@ -64,7 +64,7 @@ def test_applied_and_formed_are_one_program():
     formed = diffused_cost(DenseOperator(K.copy(), W), D, 8)
     A = DenseOperator(K.copy(), W)
     A.set_row_scale(np.sqrt(W))
-    applied = PolynomialOperator(A, power(8), np.sqrt(W * D))
+    applied = PolynomialOperator(A, power(8), np.sqrt(W * D), formed.spread_diagonal())
     V = RNG.standard_normal((60, 3))
     np.testing.assert_allclose(applied @ V, formed @ V, atol=1e-12)
     np.testing.assert_allclose(applied.core_matmat(V) + applied.offset()[:, None] * V, applied @ V, atol=1e-12)
