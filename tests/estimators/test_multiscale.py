@@ -21,10 +21,12 @@ def test_every_scale_is_a_certified_embedding_of_its_own(fitted):
     assert fitted.status_ == "optimal"
     assert len(fitted.certificates_) == 2
     new = fitted.transform(NEW)
+    density = np.exp(SDPEmbedding(kernel=fitted.kernel).fit(X, sample_weight=W).score_samples(X))
+    weights = W * density
     for at, (t, spread, scale) in enumerate(zip(fitted.diffusion_times, fitted.spreads, fitted.scales_, strict=True)):
         alone = SDPEmbedding(
             kernel=fitted.kernel, diffusion_time=t, spread=spread, normalize="unit", tol=fitted.tol, random_state=0
-        ).fit(X, sample_weight=W)
+        ).fit(X, sample_weight=weights)
         assert scale.certificate.relative_gap <= fitted.tol
         assert scale.spread == alone.spread_
         other, rank = 1 - at, scale.components.shape[1]
@@ -44,6 +46,16 @@ def test_lengths_of_rows_are_the_weights():
     np.testing.assert_allclose(np.diag(est.learned_kernel(NEW)), 5.25)
     few = MultiscaleEmbedding(4, diffusion_times=(8, 2, 1), spreads=(0, 0.3, 1), weights=(1, 2, 0.5), random_state=0).fit(X)
     np.testing.assert_allclose(few.embedding_, est.embedding_[:, :4])
+
+
+def test_weights_by_density_are_those_of_another_kernel():
+    """k(x, y) m(x) m(y), given as a matrix, with the weights as they are."""
+    K = np.exp(-((X[:, None] - X) ** 2).sum(-1))
+    m = K @ W
+    one = MultiscaleEmbedding(kernel="precomputed", random_state=0, tol=1e-7).fit(K, sample_weight=W)
+    other = MultiscaleEmbedding(kernel="precomputed", density=0, random_state=0, tol=1e-7)
+    other.fit(K * np.outer(m, m), sample_weight=W)
+    np.testing.assert_allclose(one.embedding_ @ one.embedding_.T, other.embedding_ @ other.embedding_.T, atol=1e-5)
 
 
 def test_rows_of_weight_zero_and_equal_rows():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from .pose import Posed, pose
 from .progress import with_callbacks
 from .training import MultiscaleTraining, Scale
 
+# Larger exponents would leave a few points all of the weight.
+_MOST_DENSITY = 4
 # From good to bad.
 _STATUSES = ("optimal", "unconfirmed", "degenerate", "max_iter", "interrupted")
 
@@ -46,6 +49,9 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         As for :class:`~elliptope.SDPEmbedding`.
     diffusion_times, spreads, weights : sequences of the same length
         t, η and ω of every scale.
+    density : float
+        β: points weigh :math:`m_i^\beta` times their ``sample_weight``, m being the degrees of the kernel. 0: as they are
+        given; 1: dense regions, where groups have their cores, count for more, and outliers for less.
     tol : float
         Certified relative gap of every scale.
     max_iter : int
@@ -87,6 +93,7 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         diffusion_times: Sequence[int] = (32, 1),
         spreads: Sequence[float] = (0.1, 1.0),
         weights: Sequence[float] = (1.0, 1.0),
+        density: float = 1.0,
         tol: float = 1e-5,
         max_iter: int = 5000,
         random_state: Any = None,
@@ -99,6 +106,7 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         self.diffusion_times = diffusion_times
         self.spreads = spreads
         self.weights = weights
+        self.density = density
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
@@ -113,7 +121,7 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         ``sample_weight`` as for :class:`~elliptope.SDPEmbedding`.
         """
         settings = self._check_parameters()
-        posed = pose(X, sample_weight, self)
+        posed = pose(X, sample_weight, self).weighted_by_density(float(self.density))
         A = posed.operator
         warn_of_parts(A, posed.rule.scale_parameter)
         diagonal = KernelDiagonal(posed.kernel, A.M)
@@ -184,6 +192,10 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         if find_kernel(self.kernel) is None:
             raise unknown_kernel(self.kernel, KERNEL_NAMES)
         check_integer("n_neighbors", self.n_neighbors, 1)
+        if not isinstance(self.density, Real) or isinstance(self.density, bool) or not abs(self.density) <= _MOST_DENSITY:
+            raise ValueError(
+                f"`density` must be a number between -{_MOST_DENSITY} and {_MOST_DENSITY}, got {self.density!r}."
+            )
         times = [check_integer("diffusion_times", one, 1) for one in _sequence("diffusion_times", self.diffusion_times)]
         spreads = [_check_spread("spreads", one) for one in _sequence("spreads", self.spreads)]
         weights = [check_positive("weights", one) for one in _sequence("weights", self.weights)]

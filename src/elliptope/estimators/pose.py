@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,20 @@ class Posed:
     rule: KernelRule
     kernel: FittedKernel  # the rule, fitted to the points
     operator: KernelOperator
+
+    def weighted_by_density(self, exponent: float) -> Posed:
+        r"""The program with weights :math:`w_i m_i^\beta`, of the same total, for β = ``exponent``.
+
+        It is that of the kernel :math:`k(x, y)\, (m(x)\, m(y))^\beta` with the weights w.
+        """
+        A, w = self.operator, self.sample.w
+        if not exponent:
+            return self
+        if not isinstance(A, DenseOperator | SparseOperator):
+            raise ValueError(f"`density` must be 0 unless the kernel is stored, got {exponent!r}.")
+        scaled = w * (A.m / A.m.max()) ** exponent
+        scaled *= w.sum() / scaled.sum()
+        return replace(self, sample=replace(self.sample, w=scaled), operator=A.reweighted(scaled))
 
     def cost(self, d: Array, diffusion_time: int = 1) -> Operator:
         """J, for the diagonal d. It may be the operator itself, scaled, or use it: there is one at a time."""

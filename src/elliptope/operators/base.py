@@ -271,14 +271,22 @@ class KernelOperator(ScaledOperator):
 
     def __init__(self, n: int, sample_weight: Array | None = None) -> None:
         self.n = n
-        w = np.ones(n) if sample_weight is None else np.asarray(as_numpy(sample_weight), dtype=np.float64)
+        self._set_weights(np.ones(n) if sample_weight is None else np.asarray(as_numpy(sample_weight), dtype=np.float64))
+
+    def _set_weights(self, w: Array) -> None:
         self.unit = weight_unit(w)
         self.w = like(self.kernel_diagonal(), w / self.unit)
         self.m = self.degrees()
         if not all_nonzero(self.m > 0):
             raise ValueError(f"`kernel` must have positive row sums, got a minimum of {smallest(self.m):.6g}.")
         self.M = float(self.w @ self.m)
-        self.set_row_scale(np.ones(n))
+        self.set_row_scale(np.ones(self.n))
+
+    def reweighted(self, w: Array) -> KernelOperator:
+        """The same kernel with other weights of rows, (n,)."""
+        other = copy(self)  # which shares K
+        other._set_weights(w)
+        return other
 
     def degrees(self) -> Array:
         """m = K w, shape (n,)."""
