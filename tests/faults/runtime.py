@@ -165,7 +165,6 @@ FAILURES = [
         "transform after set_params(normalize='unit')",
         changed_normalize,
         Right("embedding_", lambda difference: difference < 1e-5),
-        pending="transform and embedding_ disagree",
     ),
     case(
         "Ctrl-C during sdp.solve",

@@ -28,6 +28,7 @@ def test_a_unique_optimum(certificate):
     said, message = status(certificate)
     assert said == "optimal"
     assert message.endswith("(proved), tol=1.00e-06")
+    assert "B itself may be less accurate" in status(certificate, polish=False)[1]
 
 
 def test_a_gap_that_is_not_closed(certificate):

@@ -37,7 +37,7 @@ def verdict(certificate: Certificate, ended: Ended, tol: float, polish: bool) ->
             return "degenerate", f"{reason} ({gap})"
         if polish and certificate.null_space is None:
             return "unconfirmed", f"whether other embeddings are as good could not be established ({gap})"
-        return "optimal", gap
+        return "optimal", gap if polish else f"{gap}; the objective is optimal, B itself may be less accurate (polish=False)"
     if ended.stop == "max_iter":
         return "max_iter", f"{ended.spent} were not enough ({gap}); increase {ended.limit}, rank or tol"
     if certificate.grade == "probabilistic":
