@@ -31,7 +31,17 @@ from quality_methods import METHODS, Parameters
 from quality_scores import measure
 from quality_sets import DEVELOPMENT, HELD_OUT, SETS, available
 
-SCORES = ["nmi", "ari", "nmi_hdbscan", "ari_hdbscan", "nmi_inliers", "accuracy", "new_rows", "displacement", "trustworthiness"]
+SCORES = [
+    "nmi",
+    "ari",
+    "nmi_hdbscan",
+    "ari_hdbscan",
+    "nmi_inliers",
+    "accuracy",
+    "new_rows",
+    "displacement",
+    "trustworthiness",
+]
 KEY = ["data", "outliers", "seed", "method"]
 FIELDS = [*KEY, "parameters", "columns", "status", "grade", "gap", "deviation", "seconds", *SCORES]
 # Tuning has seeds of its own: no run is scored on a draw that chose its parameters.
@@ -127,7 +137,9 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--output", type=Path, required=True, help="folder for the tables")
     parser.add_argument("--sets", choices=GROUPS, default="development", help="group of data sets")
     parser.add_argument("--data", nargs="+", choices=SETS, metavar="NAME", help=f"single sets, of {', '.join(SETS)}")
-    parser.add_argument("--methods", nargs="+", choices=METHODS, metavar="NAME", default=list(METHODS), help=", ".join(METHODS))
+    parser.add_argument(
+        "--methods", nargs="+", choices=METHODS, metavar="NAME", default=list(METHODS), help=", ".join(METHODS)
+    )
     parser.add_argument("--seeds", type=int, default=5, help="how many")
     parser.add_argument("--levels", type=int, nargs="+", default=[0, 3, 10, 20], help="outliers, in per cent")
     parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each")

@@ -14,17 +14,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import elliptope
 import numpy as np
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.manifold import TSNE, SpectralEmbedding
 from sklearn.preprocessing import FunctionTransformer
 
+import elliptope
 from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding
 from elliptope.kernels.bandwidth import knn_bandwidth, median_bandwidth
 
 Array = np.ndarray
 Parameters = dict[str, Any]
+Seed = int | None
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Method:
 class PaCMAP:
     """The peer, told to keep what ``transform`` needs."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: Seed) -> None:
         from pacmap import PaCMAP
 
         self.peer = PaCMAP(save_tree=True, random_state=seed)
@@ -55,50 +56,50 @@ def _grid(**values: tuple) -> tuple[Parameters, ...]:
     return tuple(dict(zip(values, point, strict=True)) for point in itertools.product(*values.values()))
 
 
-def _raw(X: Array, seed: int) -> Any:
+def _raw(X: Array, seed: Seed) -> Any:
     return FunctionTransformer()
 
 
-def _multiscale(X: Array, seed: int) -> Any:
+def _multiscale(X: Array, seed: Seed) -> Any:
     return elliptope.MultiscaleEmbedding(random_state=seed)
 
 
-def _sdp(X: Array, seed: int, kernel: str) -> Any:
+def _sdp(X: Array, seed: Seed, kernel: str) -> Any:
     return SDPEmbedding(kernel=kernel, normalize="unit", random_state=seed)
 
 
-def _rkhs(X: Array, seed: int) -> Any:
+def _rkhs(X: Array, seed: Seed) -> Any:
     return RKHSEmbedding(length_scale=median_bandwidth(X), normalize="unit", random_state=seed)
 
 
-def _diffusion(X: Array, seed: int) -> Any:
+def _diffusion(X: Array, seed: Seed) -> Any:
     return DiffusionMap(2, bandwidth=knn_bandwidth(X))
 
 
-def _spectral(X: Array, seed: int, columns: int = 2, n_neighbors: int | None = None) -> Any:
+def _spectral(X: Array, seed: Seed, columns: int = 2, n_neighbors: int | None = None) -> Any:
     return SpectralEmbedding(columns, n_neighbors=n_neighbors, random_state=seed, n_jobs=1)
 
 
-def _kernel_pca(X: Array, seed: int) -> Any:
+def _kernel_pca(X: Array, seed: Seed) -> Any:
     return KernelPCA(2, kernel="rbf", random_state=seed, n_jobs=1)
 
 
-def _pca(X: Array, seed: int) -> Any:
+def _pca(X: Array, seed: Seed) -> Any:
     return PCA(2, random_state=seed)
 
 
-def _tsne(X: Array, seed: int) -> Any:
+def _tsne(X: Array, seed: Seed) -> Any:
     return TSNE(random_state=seed, n_jobs=1)
 
 
-def _pacmap(X: Array, seed: int) -> Any:
+def _pacmap(X: Array, seed: Seed) -> Any:
     return PaCMAP(seed)
 
 
-def _umap(X: Array, seed: int, **parameters: Any) -> Any:
+def _umap(X: Array, seed: Seed, **parameters: Any) -> Any:
     from umap import UMAP  # compiles for seconds: only when asked for
 
-    return UMAP(**parameters, random_state=seed, n_jobs=1)
+    return UMAP(**parameters, random_state=seed, n_jobs=-1 if seed is None else 1)
 
 
 METHODS: dict[str, Method] = {

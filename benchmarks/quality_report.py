@@ -36,25 +36,25 @@ LINES = {
 }
 
 RULES = """\
-**Data.** {n_sets} labelled sets. Those for *development* served to choose our defaults; those *held out* were run once, with the
-defaults chosen. Columns of tables and generated sets are z-scored before outliers are added; pixels lie between 0 and 1; series
-are as they come; texts are TF-IDF, reduced to 50 columns by latent semantic analysis, rows of unit length; cells are given by
-their principal components. A seed fixes rows, 70/30 split, outliers and the method's randomness.
+**Data.** {n_sets} labelled sets. Those for *development* served to choose our defaults; those *held out* were run once, with
+the defaults chosen. Columns of tables and generated sets are z-scored before outliers are added; pixels lie between 0 and 1;
+series are as they come; texts are TF-IDF, reduced to 50 columns by latent semantic analysis, rows of unit length; blood
+cells are given by their principal components. A seed fixes rows, 70/30 split, outliers and the method's randomness.
 
 **Outliers.** Rows uniform in a box of three times the range of every column, as many as the given percentage of the training
 rows. They take part in the fit and are left out of every score.
 
-**Scores.** *NMI* and *ARI*: k-means (k = number of classes, 10 starts) on all rows of the embedding, outliers included, compared
-with the classes of the other rows. *HDBSCAN*: the same with its clusters (at least 15 rows), noise as one of them. *NMI, outliers
-known*: k-means on the other rows alone. *5-NN*: accuracy of five nearest neighbours on the embedded training rows, five-fold
-cross-validation. *New rows*: accuracy on the 30 % held out, embedded by `transform`. *Displacement*: distance of a row embedded by
-`transform` from where a fit that includes it puts it, after the best similarity, as a part of the size of the picture; without
-outliers. *Trust*: trustworthiness (scikit-learn, 5 neighbours) of the picture in two dimensions: of the two columns, or, for
-embeddings of ours with more, of a t-SNE layout of our coordinates; without outliers.
+**Scores.** *NMI* and *ARI*: k-means (k = number of classes, 10 starts) on all rows of the embedding, outliers included,
+compared with the classes of the other rows. *HDBSCAN*: the same with its clusters (at least 15 rows), noise as one of them.
+*NMI, outliers known*: k-means on the other rows alone. *5-NN*: accuracy of five nearest neighbours on the embedded training
+rows, five-fold cross-validation. *New rows*: accuracy on the 30 % held out, embedded by `transform`. *Displacement*:
+distance of a row embedded by `transform` from where a fit that includes it puts it, after the best similarity, as a part of
+the size of the picture; without outliers. *Trust*: trustworthiness (scikit-learn, 5 neighbours) of the picture in two dimensions: of the
+two columns, or, for embeddings of ours with more, of a t-SNE layout of our coordinates; without outliers.
 
 **Settings.** The defaults of each library; two columns where a number must be given; `normalize="unit"` for SDPEmbedding and
 RKHSEmbedding. *tuned*: the best of six candidates by NMI + 5-NN on other seeds of the same data *without* outliers, with the
-classes known. A dash: the method has no `transform`, or has not been run on all sets.
+classes known. A dash: there is no `transform`, or no picture, or not every set has been run.
 
 A cell is the mean over sets and seeds ± the standard deviation over seeds of the mean over sets."""
 
@@ -72,7 +72,9 @@ def write(folder: Path, rows: list[Row]) -> None:
 
 
 def _sets() -> str:
-    lines = [[name, one.kind, "development" if one.development else "held out", one.source or "-"] for name, one in SETS.items()]
+    lines = [
+        [name, one.kind, "development" if one.development else "held out", one.source or "-"] for name, one in SETS.items()
+    ]
     return table(["set", "kind", "group", "from"], lines)
 
 
@@ -89,7 +91,9 @@ def _group(title: str, rows: list[Row]) -> list[str]:
 def _cluster_columns(levels: Sequence[int]) -> list[tuple[str, str, int]]:
     ends = dict.fromkeys((levels[0], levels[-1]))
     columns = [("nmi", "NMI", level) for level in levels] + [("ari", "ARI", level) for level in ends]
-    columns += [("nmi_hdbscan", "HDBSCAN NMI", level) for level in ends] + [("ari_hdbscan", "HDBSCAN ARI", level) for level in ends]
+    columns += [("nmi_hdbscan", "HDBSCAN NMI", level) for level in ends] + [
+        ("ari_hdbscan", "HDBSCAN ARI", level) for level in ends
+    ]
     return [*columns, ("nmi_inliers", "NMI, outliers known", levels[-1])]
 
 

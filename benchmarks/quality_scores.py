@@ -76,10 +76,12 @@ def _root_mean_square(rows: Array) -> float:
     return float(np.sqrt(np.mean(np.sum(rows**2, axis=1))))
 
 
-def picture(Z: Array, ours: bool) -> Array:
-    """Two columns to draw: those there are, the leading two of a peer, a t-SNE layout of our coordinates, started from them."""
-    if Z.shape[1] <= 2 or not ours:
-        return Z[:, :2]
+def picture(Z: Array, ours: bool) -> Array | None:
+    """Two columns to draw: those there are, or a t-SNE layout of our coordinates, started from the leading two."""
+    if Z.shape[1] <= 2:
+        return Z
+    if not ours:
+        return None
     start = Z[:, :2] - Z[:, :2].mean(axis=0)
     return TSNE(init=1e-4 * start / start[:, 0].std(), random_state=0, n_jobs=1).fit_transform(Z)
 
@@ -96,14 +98,15 @@ def certificate(estimator: Any, Z: Array, X: Array) -> dict[str, Any]:
 
 
 def measure(estimator: Any, sample: Sample, ours: bool = False, again: Any = None) -> dict[str, Any]:
-    """All measures of one fit; ``again``, fitted with the test rows, for the displacement and the picture's trustworthiness."""
+    """All measures of one fit; displacement and trustworthiness only with ``again``, which is fitted with the test rows."""
     Z = np.asarray(estimator.fit_transform(sample.X_fit))
     result: dict[str, Any] = {"columns": Z.shape[1], "status": getattr(estimator, "status_", ""), **scores(Z, sample)}
     n = sample.n_train
     if ours:
         result |= certificate(estimator, Z, sample.X_fit)
     if again is not None:
-        result["trustworthiness"] = float(trustworthiness(sample.X_fit[:n], picture(Z, ours)[:n]))
+        drawn = picture(Z, ours)
+        result["trustworthiness"] = np.nan if drawn is None else float(trustworthiness(sample.X_fit[:n], drawn[:n]))
     if hasattr(estimator, "transform"):
         Z_test = np.asarray(estimator.transform(sample.X_test))
         result["new_rows"] = new_rows_accuracy(Z, Z_test, sample)

@@ -156,7 +156,7 @@ def _keel(name: str, count: int, seed: int) -> Labelled:
 
 def _penguins(seed: int) -> Labelled:
     """Bill, flipper and weight; penguins without them are left out."""
-    rows = [row for row in csv.DictReader(_lines("palmerpenguins", "palmerpenguins/data/penguins.csv"))]
+    rows = csv.DictReader(_lines("palmerpenguins", "palmerpenguins/data/penguins.csv"))
     columns = ("bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g")
     known = [row for row in rows if all(row[column] not in ("", "NA") for column in columns)]
     X = np.array([[float(row[column]) for column in columns] for row in known])
@@ -238,7 +238,9 @@ def _lines(package: str, path: str) -> list[str]:
     return _file(package, path).read_text(encoding="utf-8").splitlines()
 
 
-def _set(load: Callable[..., Labelled], kind: str, source: str = "", *arguments: object, held_out: bool = False) -> LabelledSet:
+def _set(
+    load: Callable[..., Labelled], kind: str, source: str = "", *arguments: object, held_out: bool = False
+) -> LabelledSet:
     return LabelledSet(functools.partial(load, *arguments), kind, not held_out, source)
 
 
