@@ -49,8 +49,8 @@ compared with the classes of the other rows. *HDBSCAN*: the same with its cluste
 *NMI, outliers known*: k-means on the other rows alone. *5-NN*: accuracy of five nearest neighbours on the embedded training
 rows, five-fold cross-validation. *New rows*: accuracy on the 30 % held out, embedded by `transform`. *Displacement*:
 distance of a row embedded by `transform` from where a fit that includes it puts it, after the best similarity, as a part of
-the size of the picture; without outliers. *Trust*: trustworthiness (scikit-learn, 5 neighbours) of the picture in two dimensions: of the
-two columns, or, for embeddings of ours with more, of a t-SNE layout of our coordinates; without outliers.
+the size of the picture; without outliers. *Trust*: trustworthiness (scikit-learn, 5 neighbours) of the picture in two
+dimensions: of the two columns, or, for embeddings of ours with more, of a t-SNE layout of our coordinates; without outliers.
 
 **Settings.** The defaults of each library; two columns where a number must be given; `normalize="unit"` for SDPEmbedding and
 RKHSEmbedding. *tuned*: the best of six candidates by NMI + 5-NN on other seeds of the same data *without* outliers, with the
