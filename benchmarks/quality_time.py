@@ -1,7 +1,8 @@
 """Time and memory of a fit with default parameters, and time of ``transform``, side by side, on rows of Covertype.
 
 Every fit runs in a process of its own, which fits 500 rows first, so that what compiles has compiled. Every run is added to
-``quality_time.csv``, and runs found there are not repeated; ``quality_time.md`` has the tables. Use a quiet machine.
+``quality_time.csv``, and runs found there are not repeated; ``quality_time.md`` has the tables. Use a quiet
+machine with Linux.
 
     python benchmarks/quality_time.py --output benchmarks/results
 """
@@ -13,7 +14,6 @@ import csv
 import itertools
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -40,9 +40,9 @@ Row = dict[str, Any]
 
 NOTE = """\
 Seconds from rows to embedding (our times include the certificates), seconds of `transform` for {new:,} new rows, and the
-peak memory of the process above what it had before the fit. Ten z-scored columns of Covertype, default parameters, {threads}
-thread(s), no seed where a seed means one thread (UMAP), one run each, after a fit of {warm_up} rows. Methods that hold n²
-numbers stop at n = {dense:,}."""
+peak memory of the process, both included, above what it had before. Ten z-scored columns of Covertype, default parameters,
+{threads} thread(s), no seed where a seed means one thread (UMAP), one run each, after a fit of {warm_up} rows. Methods that
+hold n² numbers stop at n = {dense:,}."""
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -92,11 +92,18 @@ def save_rows(n: int, folder: Path) -> None:
 def measure(name: str, folder: Path) -> Row:
     warnings.simplefilter("ignore")  # UMAP warns of its threads
     X_fit, X_new = np.load(folder / "fit.npy"), np.load(folder / "new.npy")
-    _fit(name, X_fit[:WARM_UP])
-    floor = _peak()
+    _timed(name, X_fit[:WARM_UP], X_new[:WARM_UP])
+    Path("/proc/self/clear_refs").write_text("5")  # Linux: the peak of memory counts from here
+    floor = _memory("VmRSS")
+    row = _timed(name, X_fit, X_new)
+    return {**row, "peak_mb": _memory("VmHWM") - floor}
+
+
+def _timed(name: str, X: np.ndarray, X_new: np.ndarray) -> Row:
     start = time.perf_counter()
-    estimator = _fit(name, X_fit)
-    row: Row = {"seconds": time.perf_counter() - start, "peak_mb": _peak() - floor}
+    estimator = METHODS[name].make(X, None, **METHODS[name].candidates[0])
+    estimator.fit_transform(X)
+    row = {"seconds": time.perf_counter() - start}
     if hasattr(estimator, "transform"):
         start = time.perf_counter()
         estimator.transform(X_new)
@@ -104,15 +111,12 @@ def measure(name: str, folder: Path) -> Row:
     return row
 
 
-def _fit(name: str, X: np.ndarray) -> Any:
-    estimator = METHODS[name].make(X, None, **METHODS[name].candidates[0])
-    estimator.fit_transform(X)
-    return estimator
-
-
-def _peak() -> float:
-    """Largest resident memory so far, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def _memory(field: str) -> float:
+    """Resident memory of this process, now ("VmRSS") or at most ("VmHWM"), in MB."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field):
+            return int(line.split()[1]) / 1024
+    raise OSError(f"No {field} in /proc/self/status.")
 
 
 def read(path: Path) -> list[Row]:
