@@ -54,9 +54,9 @@ def _one_axis(ax: Any, picture: Picture, name: str, target: Target | None) -> No
     if picture.note is None:
         ax.locator_params(axis="x", nbins=_TICKS[1])
     else:
-        at = [circle.radius for circle in picture.circles]
-        texts = [str(circle.label) for circle in picture.circles]
-        ax.set_xticks([*(-r for r in at), 0, *at], [*(f"\N{MINUS SIGN}{text}" for text in texts), "0", *texts])
+        right = [(circle.radius, str(circle.label)) for circle in picture.circles]
+        left = [(-radius, f"\N{MINUS SIGN}{label}") for radius, label in reversed(right)]
+        ax.set_xticks(*zip(*left, (0.0, "0"), *right, strict=True))
     ax.set_xlabel(_with_note(name, picture))
     names = [*target.names, "no label"] if isinstance(target, Classes) else []
     present = [k for k in range(len(names)) if k < len(names) - 1 or (target.codes < 0).any()]  # type: ignore[union-attr]

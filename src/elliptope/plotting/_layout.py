@@ -19,20 +19,20 @@ _START, _NOISE = 1e-4, 1e-6
 _NEIGHBORS = 3
 
 
-def layout(Z: Array) -> Array:
+def layout(Z: Array, most: int = LAID_OUT) -> Array:
     """Positions in the plane, (n, 2), where neighbours are rows that are neighbours in Z.
 
-    t-SNE, which starts at the two leading columns, of at most 5000 rows taken at random; the others by :func:`place`. One
-    thread and a fixed seed: the same Z has the same layout.
+    t-SNE, which starts at the two leading columns, of at most ``most`` rows, taken at random; the others by :func:`place`.
+    One thread and a fixed seed: the same Z has the same layout.
     """
     n = len(Z)
     rng = np.random.default_rng(0)
-    sample = np.arange(n) if n <= LAID_OUT else np.sort(rng.choice(n, LAID_OUT, replace=False))
+    sample = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
     C = Z[sample] / (np.abs(Z).max() or 1.0)
     start = C[:, :2] - C[:, :2].mean(axis=0)
     start = _START * start / (start.std() or 1.0) + _NOISE * rng.standard_normal(start.shape)
     tsne = TSNE(perplexity=min(30.0, (len(C) - 1) / 3), init=start, max_iter=_ITERATIONS, random_state=0)
-    # Sums over several threads depend on their number, and t-SNE magnifies the difference.
+    # Several threads sum in no fixed order, and t-SNE can magnify the difference.
     with threadpool_limits(1, user_api="openmp"):
         laid_out = tsne.fit_transform(C).astype(np.float64)
     P = np.empty((n, 2))

@@ -100,12 +100,13 @@ def choose_view(Z: Array) -> str:
 
 @dataclass(frozen=True)
 class Options:
-    """n: rows of Z that are not new. ``reference``: rows that decide what is far out, and where a ring is wide."""
+    """What a view may need to know besides the rows and columns."""
 
-    n: int
-    reference: Array
+    n: int  # rows that are not new
+    reference: Array  # rows that decide what is far out, and where a ring is wide
     max_radius: float | str | None = "auto"
     radius_scale: str = "auto"
+    laid_out: int = LAID_OUT  # rows that t-SNE is given, at most
 
 
 def picture(Z: Array, options: Options, view: str = "auto", components: Sequence[int] | None = None) -> Picture:
@@ -141,8 +142,8 @@ def _plane(Z: Array, columns: tuple[int, ...], options: Options) -> Picture:
     if beyond is not None:
         beyond = replace(beyond, radius=scale(limit))
     marks = [scale.inner, *round_radii(scale.inner, float(radii(P).max()), _CIRCLES - 1)]
-    circles = tuple(Circle(scale(mark), f"{mark:.2g}") for mark in marks)
-    note = f"radius logarithmic beyond {scale.inner:.2g}"
+    circles = tuple(Circle(scale(mark), f"{mark:.3g}") for mark in marks)
+    note = f"radius logarithmic beyond {scale.inner:.3g}"
     return Picture("plane", P * scale.factor(radii(P))[:, None], columns, note, circles, beyond)
 
 
@@ -169,10 +170,10 @@ def _layout(Z: Array, columns: tuple[int, ...], options: Options) -> Picture:
     """t-SNE of the n rows; new ones next to their neighbours."""
     C = within(Z[:, columns], options.reference[:, columns], "auto")[0]
     n = options.n
-    P = layout(C[:n])
+    P = layout(C[:n], options.laid_out)
     P = np.vstack([P, place(C[n:], C[:n], P)]) if len(C) > n else P
     note = f"layout (t-SNE) of {len(columns)} coordinates"
-    return Picture("layout", P, columns, f"{note}, by {LAID_OUT} of {n} rows" if n > LAID_OUT else note)
+    return Picture("layout", P, columns, f"{note}, by {options.laid_out} of {n} rows" if n > options.laid_out else note)
 
 
 _VIEWS: dict[str, Callable[[Array, tuple[int, ...], Options], Picture]] = {
