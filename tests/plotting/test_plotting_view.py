@@ -95,8 +95,8 @@ def test_a_ring_keeps_directions_and_spreads_where_many_rows_are():
 
 
 def test_the_map_of_the_sphere_is_of_equal_area_and_complete():
-    """Snyder, Map projections, p. 185: the inverse of Lambert's azimuthal map; and equal areas hold equal numbers of rows."""
-    Z = gaussian(4000, 3) * [[3.0, 3.0, 3.0]]
+    """The inverse of Lambert's azimuthal map, written out; and equal areas hold equal numbers of rows."""
+    Z = 3.0 * gaussian(4000, 3)
     drawing = picture_of(Z, "sphere")
     left, right = (np.array(circle.centre) for circle in drawing.circles)
     back = Z[:, drawing.columns[0]] < 0
