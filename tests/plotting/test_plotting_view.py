@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 from sklearn.decomposition import PCA, FastICA
-from sklearn.manifold import trustworthiness
+from sklearn.manifold import SpectralEmbedding, trustworthiness
 from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -56,6 +56,8 @@ def test_views_by_columns_and_lengths():
     assert choose_view(many) == "ring"
     many[:30] *= 0.5
     assert choose_view(many) == "plane"
+    # Data far from the origin are on no sphere, although their rows have about one length.
+    assert [choose_view(1000.0 + Z[:, :k]) for k in (2, 3)] == ["plane", "layout"]
     # Numbers close to the ends of double precision, nothing but zeros, too few rows for neighbours.
     assert choose_view(1e300 * unit(Z[:, :3])) == "sphere"
     assert choose_view(np.zeros((4, 3))) == choose_view(Z[:5]) == "plane"
@@ -74,6 +76,14 @@ def test_views_of_estimators():
         lengths = np.linalg.norm(positions(display), axis=1)
         assert np.ptp(lengths) > 0.1 * lengths.mean()  # whatever it is, it is no bare circle
     assert choose_view(two_blocks) == "layout"
+
+
+def test_estimators_that_embed_no_new_rows():
+    est = SpectralEmbedding(2, random_state=0).fit(WINE)
+    display = EmbeddingDisplay.from_estimator(est, y=WINE_CLASS, view="plane", radius_scale="linear")
+    np.testing.assert_array_equal(positions(display), est.embedding_)
+    with pytest.raises(ValueError, match="`X` and `new` must be left out: SpectralEmbedding embeds no rows after `fit`"):
+        EmbeddingDisplay.from_estimator(est, WINE)
 
 
 def test_a_ring_keeps_directions_and_spreads_where_many_rows_are():

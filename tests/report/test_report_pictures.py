@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from PIL import Image
+from sklearn.datasets import load_digits
+from sklearn.neighbors import NearestNeighbors
 
 from common import RANK_4, WINE, WINE_CLASS, fit
 from elliptope import RKHSEmbedding
@@ -213,3 +216,19 @@ def test_pictures_fit_their_window(open_report, reports, width):
     for report in reports.values():
         browser = open_report(report, width=width, height=844, touch=width < 600)
         assert browser.overflow() == []
+
+
+def test_a_layout_looks_right(open_report, pictures):
+    """Every digit has an area of the plane in which its colour prevails."""
+    X, y = load_digits(return_X_y=True)
+    report = collect(fit(X / 16, kernel="neighbors"), y=y, y_name="digit", title="1797 handwritten digits", bandwidths=None)
+    browser = open_report(report, width=1280, height=1000)
+    nearest = NearestNeighbors(n_neighbors=10).fit(browser.plotted()).kneighbors(return_distance=False)
+    assert (y[nearest] == y[:, None]).mean() > 0.8
+    browser.screenshot(pictures / "report_layout.png")
+    seen = np.asarray(Image.open(pictures / "report_layout.png").convert("RGB")).reshape(-1, 3)
+    colours = browser.run("return scatter.data.map((t) => t.marker.color)")
+    for colour in {tuple(bytes.fromhex(colour[1:])) for colour in colours}:
+        assert (np.abs(seen.astype(int) - colour).max(axis=1) < 40).sum() > 200
+    assert len(set(colours)) == 10
+    assert browser.errors() == []

@@ -54,7 +54,7 @@ def open_estimator(estimator: Any) -> Source:
     step = estimator
     while isinstance(step, Pipeline):
         step = step.steps[-1][1]
-    if not hasattr(step, "transform"):
+    if not hasattr(step, "fit_transform"):
         raise TypeError(f"`estimator` must be an embedding, or a Pipeline that ends in one, got {estimator!r}.")
     check_is_fitted(step)
     certified = hasattr(step, "certificate_")

@@ -123,8 +123,8 @@ class EmbeddingDisplay:
         Parameters
         ----------
         estimator : fitted embedding, or Pipeline that ends in one
-            Any transformer will do; those of this package get a title with the certificate, and axis labels with the shares
-            of the eigenvalues.
+            Any with ``transform`` or ``embedding_`` will do; those of this package get a title with the certificate, and axis
+            labels with the shares of the eigenvalues.
         X : (n, p) array, optional
             What ``transform`` takes. Left out, the points are ``embedding_``: the training points.
         y : (n,) array, "density", str or int, optional
@@ -150,6 +150,8 @@ class EmbeddingDisplay:
         source = open_estimator(estimator)
         if X is None and not hasattr(source.step, "embedding_"):
             raise ValueError(f"`X` must be given: {type(source.step).__name__} does not keep its training embedding.")
+        if (X is not None or new is not None) and not hasattr(source.step, "transform"):
+            raise ValueError(f"`X` and `new` must be left out: {type(source.step).__name__} embeds no rows after `fit`.")
         Z = np.asarray(source.step.embedding_ if X is None else estimator.transform(X))
         if isinstance(y, str | Integral):
             y_name = column_name(y) if y_name is None else y_name

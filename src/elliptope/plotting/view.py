@@ -16,6 +16,8 @@ from ._positions import Ring, directions, hemispheres, log_radius, radii, round_
 _NEGLIGIBLE = 1e-3
 # Rows are of one length if this part of them is within this distance of the median length, relative to it.
 _MOST, _CLOSE = 0.99, 0.01
+# Length of the mean direction of rows that all point the same way: those in a cone of 20 degrees around it.
+_NARROW = 0.97
 # Rows from which on t-SNE has neighbours to speak of.
 _ENOUGH = 10
 # Distance from the equator of a sphere, the radius being 1, within which rows belong to both halves as it were.
@@ -69,11 +71,16 @@ def visible_columns(Z: Array) -> tuple[int, ...]:
     return tuple(np.flatnonzero((squares >= _NEGLIGIBLE * squares.sum()) & (squares > 0)).tolist()) or (0,)
 
 
-def of_one_length(Z: Array) -> bool:
-    """Whether 99 % of the rows are within 1 % of the median length, as rows on a sphere are."""
-    lengths = np.linalg.norm(Z / (np.abs(Z).max(initial=0.0) or 1.0), axis=1)
+def on_sphere(Z: Array) -> bool:
+    """Whether 99 % of the rows are within 1 % of the median length, and the rows do not all point the same way.
+
+    Any data far from the origin, such as latitudes and longitudes, have rows of about one length in about one direction.
+    """
+    lengths = radii(Z)
     median = np.median(lengths)
-    return bool(median > 0 and (np.abs(lengths - median) <= _CLOSE * median).mean() >= _MOST)
+    if median == 0 or (np.abs(lengths / median - 1) <= _CLOSE).mean() < _MOST:
+        return False
+    return bool(np.linalg.norm(directions(Z).mean(axis=0)) < _NARROW)
 
 
 def choose_view(Z: Array) -> str:
@@ -93,7 +100,7 @@ def choose_view(Z: Array) -> str:
     k = len(visible_columns(Z))
     if k == 1:
         return "plane"
-    if k <= 3 and of_one_length(Z):
+    if k <= 3 and on_sphere(Z):
         return "ring" if k == 2 else "sphere"
     return "layout" if k > 2 and len(Z) >= _ENOUGH else "plane"
 
