@@ -1,7 +1,7 @@
 """Draw the pictures of the page on pictures: our embeddings as the displays show them, beside UMAP with its defaults.
 
-Run ``python docs/make_pictures.py``. It needs matplotlib, umap-learn, and scanpy, whose package holds the single cells (extra
-``benchmarks``, and ``pip install scanpy``); no network. At the end it prints how long layouts take.
+Run ``python docs/make_pictures.py``. It needs matplotlib and umap-learn (extra ``benchmarks``), and scanpy, whose package
+holds the single cells; no network. At the end it prints how long layouts take.
 """
 
 from __future__ import annotations

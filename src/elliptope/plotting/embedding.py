@@ -123,8 +123,8 @@ class EmbeddingDisplay:
         Parameters
         ----------
         estimator : fitted embedding, or Pipeline that ends in one
-            Any with ``transform`` or ``embedding_`` will do; those of this package get a title with the certificate, and axis
-            labels with the shares of the eigenvalues.
+            Any with ``transform`` or ``embedding_`` will do; those of this package get a title with the certificate, and
+            axis labels with the shares of the eigenvalues.
         X : (n, p) array, optional
             What ``transform`` takes. Left out, the points are ``embedding_``: the training points.
         y : (n,) array, "density", str or int, optional

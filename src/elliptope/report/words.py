@@ -39,8 +39,8 @@ def read_picture(picture: PagePicture) -> str:
             "its far side are faint."
         ),
         "layout": (
-            f"This is a layout, made by t-SNE from {len(picture.columns)} coordinates: rows that are alike are close to each "
-            "other. Distances between groups, and their sizes, mean little."
+            f"This is a layout, made by t-SNE from {len(picture.columns)} coordinates: rows that are alike are close to "
+            "each other. Distances between groups, and their sizes, mean little."
         ),
     }[picture.view]
     return f"{text} The certificate is about the coordinates: press Coordinates to see them."
