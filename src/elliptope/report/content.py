@@ -21,6 +21,7 @@ from ..estimators.sdp_embedding import SDPEmbedding
 from ..plotting.targets import Target, check_target
 from .frames import turned_frames
 from .labels import check_labels, texts
+from .pictures import PagePicture, Shades, page_picture, shades
 from .slider import LIMITS, Limits, Slider, make_slider
 
 
@@ -64,6 +65,8 @@ class Report:
         Embeddings for all fits, turned so that rows move as little as possible from one to the next.
     spectra : (m, r) array
         Eigenvalues of all fits, as parts of their sum.
+    picture : PagePicture or None
+        What the page opens with, where the coordinates themselves are not the best picture.
     symbol : str or None
         Symbol of the kernel's scale: σ, ℓ, or None where it has none.
     tol : float
@@ -71,6 +74,8 @@ class Report:
         Log density of the rows: low for outliers.
     columns : tuple of Column or None
         None for a kernel matrix or a graph.
+    shades : Shades or None
+        Values of the columns, for colours.
     preparation : str or None
         A sentence on how the columns were prepared.
     parameters, versions : dict
@@ -91,10 +96,12 @@ class Report:
     interrupted: bool
     frames: Array
     spectra: Array
+    picture: PagePicture | None
     symbol: str | None
     tol: float
     scores: Array
     columns: tuple[Column, ...] | None
+    shades: Shades | None
     preparation: str | None
     parameters: dict[str, str]
     versions: dict[str, str]
@@ -163,6 +170,7 @@ def collect(
         target_name=_name_of(y) if y_name is None else y_name,
         labels=per_row,
         columns=columns,
+        shades=None if points is None else shades(points),
         preparation=preparation,
         **_about_estimator(estimator),
         **_about_fits(slider),
@@ -177,13 +185,15 @@ def _check_texts(**texts: Any) -> None:
 
 def _about_fits(slider: Slider) -> dict[str, Any]:
     """The fields of a report that depend on the slider alone."""
+    frames = turned_frames(slider.path, slider.chosen)
     return {
         "fits": slider.path.records,
         "chosen": slider.chosen,
         "note": slider.note,
         "interrupted": slider.interrupted,
-        "frames": turned_frames(slider.path, slider.chosen),
+        "frames": frames,
         "spectra": slider.path.spectra,
+        "picture": page_picture(frames, slider.chosen, slider.path.records[slider.chosen].embedding),
     }
 
 
