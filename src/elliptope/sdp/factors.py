@@ -35,20 +35,31 @@ def drop_light_columns(H: Array, weights: Array, share: float, rng: np.random.Ge
     return _keep(H, squares > share * squares.sum(), rng)
 
 
+def principal_axes(H: Array, weights: Array) -> tuple[Array, Array]:
+    """H rotated so that Hᵀ Diag(``weights``) H is diagonal, and that diagonal, (r,), descending."""
+    return _principal(H, weights[:, None] * H)
+
+
 def largest_rank(n: int) -> int:
     """Some optimum has a rank r with r(r + 1)/2 ≤ n (Barvinok 1995, Pataki 1998); one more column leaves room to move."""
     return int(math.sqrt(2 * n)) + 1
 
 
-def double_columns(H: Array, rng: np.random.Generator, most: int | None = None) -> Array:
-    """Twice the columns, but no more than ``most``, or :func:`largest_rank`; the new ones have small random entries.
+def double_columns(H: Array, rng: np.random.Generator) -> Array:
+    """Twice the columns, but no more than :func:`largest_rank`; the new ones have small random entries.
 
     A second-order critical point with a column to spare is optimal; others need not be.
     """
     n, r = H.shape
-    more = max(min(2 * r, largest_rank(n) if most is None else most) - r, 0)
+    more = max(min(2 * r, largest_rank(n)) - r, 0)
     # Half or twice as large makes no difference.
     return normalize_rows(hstack([H, like(H, 0.1 * rng.standard_normal((n, more)))]), rng)
+
+
+def more_columns(H: Array, more: int, rng: np.random.Generator) -> Array:
+    """H with so many columns more, random ones that take a hundredth of the squared length of every row together."""
+    size = 0.1 / math.sqrt(max(more, 1))
+    return normalize_rows(hstack([H, like(H, size * rng.standard_normal((H.shape[0], more)))]), rng)
 
 
 def _principal(H: Array, weighted: Array) -> tuple[Array, Array]:

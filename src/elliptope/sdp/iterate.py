@@ -98,16 +98,17 @@ class Iterate:
         return self.precondition(self.residual)
 
     def precondition(self, V: Array) -> Array:
-        r""":math:`M^{-1} V`; where there is a quadratic term, the rows of which curve by :math:`e_i G`, also by that.
+        r""":math:`M^{-1} V`; with a quadratic term :math:`V_{ik} / (v_i + e_i G_{kk})`, v being the pulls.
 
-        .. math:: (v_i + e_i G)^{-1} V_i,
-
-        with the pulls v: the part of the Hessian that belongs to row i alone.
+        The part of the Hessian that belongs to row i alone is :math:`v_i + e_i G` near an optimum; G is almost diagonal where
+        the columns of H are its principal axes (:func:`~elliptope.sdp.factors.principal_axes`).
         """
-        if self.quadratic is None:
-            return self.metric.solve(V)
-        values, U = self.quadratic.axes
-        return ((V @ U) / (self.scale[:, None] + self.quadratic.e[:, None] * values)) @ U.T
+        return self.metric.solve(V) if self.quadratic is None else self._inverse_curvature * V
+
+    @cached_property
+    def _inverse_curvature(self) -> Array:
+        assert self.quadratic is not None
+        return 1 / (self.scale[:, None] + self.quadratic.e[:, None] * self.quadratic.lengths)
 
     @cached_property
     def stationarity(self) -> float:

@@ -6,9 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
-from .._utils.arrays import Array, as_numpy, inner, largest, like, namespace
+from .._utils.arrays import Array, inner, largest, namespace
 from .._utils.rounding import UNIT
 
 
@@ -43,10 +41,9 @@ class Quadratic:
         return float(self.e @ self.e)
 
     @cached_property
-    def axes(self) -> tuple[Array, Array]:
-        """Eigenvalues λ ≥ 0 of G, (r,), and its eigenvectors."""
-        values, U = np.linalg.eigh(as_numpy(self.G))
-        return like(self.H, np.maximum(values, 0.0)), like(self.H, U)
+    def lengths(self) -> Array:
+        """diag(G), (r,): Σ_i e_i h_ik², never negative."""
+        return namespace(self.G).linalg.diagonal(self.G)
 
     def gradient(self) -> Array:
         """(E Z E - Diag(e²)) H, (n, r)."""

@@ -180,7 +180,7 @@ def _start(problem: Problem, rank: int | str, start: Array | None, rng: np.rando
         _, exponents = np.frexp(np.abs(start).max(axis=1))  # no length is to overflow or underflow
         return normalize_rows(np.ldexp(start, -exponents[:, None]), rng)
     if is_word(rank, "auto"):
-        rank = problem.tuning.rank
+        rank = problem.tuning.concave_rank if problem.spread else problem.tuning.rank
     return random_start(n, min(check_integer("rank", rank, 1, "'auto' or "), n), rng)
 
 

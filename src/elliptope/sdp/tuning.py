@@ -36,6 +36,14 @@ class Tuning:
     interior_point_gap: float = 1e-10  # relative gap at which the interior-point method ends
     interior_point_step: float = 0.97  # part of the way to the boundary that its steps go
 
+    # The program with a quadratic term.
+    concave_rank: int = 16  # columns of the starting factor; optimal ranks seen are 4 to 45
+    concave_memory: int = 3  # pairs of L-BFGS: more save no products
+    wide: float = 3e-2  # defect at which one looks whether H has columns to spare
+    spare: float = 2e-2  # length of a column, relative to the longest, that makes it one to spare
+    vanishing: float = 100.0  # the same, relative to the square of the defect, that makes it one to drop
+    concave_basin: float = 1e-7  # defect below which Newton's method takes over
+
     # When a proof is tried.
     first_attempt: float = 5.0  # defect, relative to tol, of the first attempt
     polish: float = 5e-3  # stationarity, relative to tol, that makes the factor itself accurate

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,14 +20,17 @@ from .line_search import line_search
 _CURVATURE = 1e-8
 
 
-def quasi_newton(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> Iterator[Iterate]:
+def quasi_newton(
+    meter: Meter, iterate: Iterate, rng: np.random.Generator, memory: int | None = None
+) -> Iterator[Iterate]:
     r"""L-BFGS with the metric of the pulls :math:`v_i = \lVert\sum_{j\ne i} J_{ij} h_j\rVert`.
 
     The initial inverse Hessian is :math:`\operatorname{Diag}(1/v)` (times the usual scalar): at an optimum v is diag(L), so
     that rows that are held weakly, such as outliers, move as readily as the others. Works for any symmetric J; ends when no
-    step increases the objective beyond rounding.
+    step increases the objective beyond rounding. ``memory``, where given, is the number of pairs for good.
     """
-    pairs = memory_for(iterate, meter.problem.tuning)
+    tuning = meter.problem.tuning
+    pairs = memory_for(iterate, tuning if memory is None else replace(tuning, memory=memory, memory_columns=0))
     while True:
         D, slope = pairs.direction(iterate)
         if not slope > 0 and pairs.count:  # the pairs no longer describe the curvature here
