@@ -35,7 +35,7 @@ def test_the_extension_is_exact_on_the_sample(parameters, spread):
     assert est.status_ == "optimal"
     # At s = 1 components with tiny eigenvalues are dropped.
     np.testing.assert_allclose(
-        est.transform(X), est.embedding_, atol=(1e-4 if est.spread_ == 1 else 1e-6) * abs(est.embedding_).max()
+        est.transform(X), est.embedding_, atol=(1e-3 if est.spread_ == 1 else 1e-6) * abs(est.embedding_).max()
     )
 
 
