@@ -32,11 +32,11 @@ def check_choice(name: str, value: Any, allowed: tuple) -> None:
         raise ValueError(f"`{name}` must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
 
 
-def check_integer(name: str, value: Any, low: int, otherwise: str = "") -> int:
+def check_integer(name: str, value: Any, low: int, otherwise: str = "", *, most: float = _LARGEST) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
         raise ValueError(f"`{name}` must be {otherwise}an integer of at least {low}, got {value!r}.")
-    if int(value) > _LARGEST:
-        raise ValueError(f"`{name}` must be {otherwise}an integer from {low} to {_LARGEST}, got {value!r}.")
+    if int(value) > most:
+        raise ValueError(f"`{name}` must be {otherwise}an integer from {low} to {most}, got {value!r}.")
     return int(value)
 
 
