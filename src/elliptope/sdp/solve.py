@@ -147,7 +147,7 @@ def _solution(loop: Loop, certificate: Certificate, tol: float, ended: Ended) ->
     loop.certified = loop.last.gain + certificate.gap
     final = loop.progress(loop.last, ended.iterations)
     final = final._replace(bound=certificate.upper_bound, relative_gap=certificate.relative_gap)
-    status, message = verdict(certificate, ended, tol, loop.polish, loop.tuning.polish, loop.problem.spread > 0)
+    status, message = verdict(certificate, ended, tol, loop.polish, loop.settled, loop.problem.spread > 0)
     return Solution(
         factor=loop.last.H,
         dual=loop.last.y,
