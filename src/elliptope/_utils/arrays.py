@@ -47,9 +47,10 @@ def as_numpy(x: Any) -> Array:
 
 
 def like(x: Array, y: Any) -> Array:
-    """``y`` in the library of ``x``, on its device and in its precision; in NumPy, as it is."""
+    """``y`` in the library of ``x``, on its device and in its precision; in NumPy as it is, unless that is single."""
     if isinstance(x, np.ndarray):
-        return as_numpy(y)
+        y = as_numpy(y)
+        return y.astype(np.float32) if is_single(x) else y
     if is_foreign(y):
         return namespace(x).asarray(y, dtype=x.dtype, device=x.device)
     # Copied: tensors cannot have negative strides, and must not share the memory of an array that the caller keeps.
@@ -78,6 +79,16 @@ def has_real_dtype(x: Any) -> bool:
     if is_foreign(x):
         return not namespace(x).isdtype(x.dtype, "complex floating")
     return np.dtype(x.dtype).kind in "fiub"  # a LinearOperator may leave it open: None stands for float64
+
+
+def is_single(x: Array) -> bool:
+    """Whether ``x`` is an array of NumPy in single precision."""
+    return isinstance(x, np.ndarray) and x.dtype == np.float32
+
+
+def in_precision_of(x: Array, y: Array) -> Array:
+    """``y``, of the library of ``x``, in its precision."""
+    return namespace(y).asarray(y, dtype=x.dtype)
 
 
 def columnwise(V: Array) -> Array:
@@ -136,7 +147,7 @@ def inner(U: Array, V: Array) -> float:
 
 
 def total(v: Array) -> float:
-    return float(np.add.reduce(v, axis=None) if isinstance(v, np.ndarray) else namespace(v).sum(v))
+    return float(np.add.reduce(v, axis=None, dtype=np.float64) if isinstance(v, np.ndarray) else namespace(v).sum(v))
 
 
 def absolute_total(v: Array) -> float:

@@ -28,6 +28,8 @@ from .metric import Metric
 
 # Roundings with which an entry of J is formed from what is stored, at most; twice as many where two such numbers meet.
 ROUNDINGS = 8
+# Columns of a deflation basis that take little time beside a product with K.
+_THIN = 8
 # Factor over bounds that are of first order in errors below 1e-2; it covers the second order and the rounding of the bound.
 MARGIN = 1.1
 # Exponent of two up to which weights are used as they are: squares of them, and of costs made of those, are finite.
@@ -63,6 +65,10 @@ class Operator(ABC):
 
     def single(self) -> Operator | None:
         """The same J in single precision, for early products; None where that would not be faster."""
+        return None
+
+    def float32(self) -> Operator | None:
+        """The same J with arrays in single precision throughout, for an ascent in it; None where there is none."""
         return None
 
     @property
@@ -226,6 +232,11 @@ class ScaledOperator(ExplicitOperator):
         # Diag(s) K Diag(s) is J_0 and, but for the diagonal, Q Qᵀ; so both are no larger than upper and Q Qᵀ together.
         root = metric.whiten_gradient(self._Q)
         return self.product_error * (upper + 2 * total(row_dots(root, root)))
+
+    @property
+    def block_width(self) -> int:
+        """More where reading Q is most of the work."""
+        return 2 * super().block_width if self._Q.shape[1] > _THIN else super().block_width
 
     def largest_entry(self) -> float:
         """max |K_ij| off the diagonal."""

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from .._utils.arrays import Array, row_dots
 from .._utils.threads import in_order
-from .base import KernelOperator, ScaledOperator
+from .base import KernelOperator, Operator, ScaledOperator
 
 # Up to so many rows a sparse matrix is made dense for the proof (0.8 GB), and a product is too short for a second thread.
 _LARGEST_DENSE = 10_000
@@ -38,30 +38,34 @@ class SparseStorage(ScaledOperator):
         ends = np.searchsorted(self._K.indptr, np.linspace(0, self._K.nnz, parts + 1)[1:-1]).tolist()
         self._rows = [slice(a, b) for a, b in zip([0, *ends], [*ends, n], strict=True)]
         self._parts: list[_Part] | None = None
+        self._squares: Array | None = None
 
     def hollow_kernel_matmat(self, V: Array) -> Array:
         return np.asfortranarray(self._K @ np.ascontiguousarray(V))
 
     def core_matmat(self, V: Array) -> Array:
         """As for other operators, but from a copy of K that is scaled once, and in parts that threads share."""
+        return _product(self._scaled(), self._Q, self._own(), V)
+
+    def float32(self) -> Operator:
+        return _SingleSparse(self._scaled(), self._Q, self.offset())
+
+    def deflated(self, Q: Array) -> Operator:
+        self._scaled()  # for both
+        J = super().deflated(Q)
+        J._squares = None
+        return J
+
+    def _own(self) -> Array:
+        """diag(QQᵀ), (n,)."""
+        if self._squares is None:
+            self._squares = row_dots(self._Q, self._Q)
+        return self._squares
+
+    def _scaled(self) -> list[_Part]:
         if self._parts is None:
             self._parts = [self._part(rows) for rows in self._rows]
-        V, Q = np.ascontiguousarray(V), self._Q
-        out = np.empty(V.shape, order="F")
-
-        # The sum of a row does not depend on the part that it is in, so the number of threads changes nothing.
-        def fill(part: _Part) -> None:
-            rows = part.rows
-            P = part.K @ V
-            if Q.shape[1]:
-                P -= Q[rows] @ QV
-                P += row_dots(Q[rows], Q[rows])[:, None] * V[rows]
-            out[rows] = P
-
-        QV = Q.T @ V
-        for _ in in_order(fill, self._parts, len(self._parts)):
-            pass
-        return out
+        return self._parts
 
     def _part(self, rows: slice) -> _Part:
         K = self._K[rows]  # a copy
@@ -91,6 +95,42 @@ class SparseStorage(ScaledOperator):
         yield T
 
 
+class _SingleSparse(Operator):
+    """The same J in single precision."""
+
+    def __init__(self, parts: list[_Part], Q: Array, offset: Array) -> None:
+        self.n = len(offset)
+        self._parts = [_Part(part.rows, part.K.astype(np.float32)) for part in parts]
+        self._Q, self._offset = Q.astype(np.float32), offset.astype(np.float32)
+        self._squares = row_dots(self._Q, self._Q)
+
+    def core_matmat(self, V: Array) -> Array:
+        return _product(self._parts, self._Q, self._squares, V)
+
+    def offset(self) -> Array:
+        return self._offset
+
+
+def _product(parts: list[_Part], Q: Array, squares: Array, V: Array) -> Array:
+    """The product with a core, given in parts that threads share and by its deflation basis, whose rows have ``squares``."""
+    V = np.ascontiguousarray(V)
+    out = np.empty(V.shape, dtype=V.dtype, order="F")
+
+    # The sum of a row does not depend on the part that it is in, so the number of threads changes nothing.
+    def fill(part: _Part) -> None:
+        rows = part.rows
+        P = part.K @ V
+        if Q.shape[1]:
+            P -= Q[rows] @ QV
+            P += squares[rows, None] * V[rows]
+        out[rows] = P
+
+    QV = Q.T @ V
+    for _ in in_order(fill, parts, len(parts)):
+        pass
+    return out
+
+
 class SparseMatrix(SparseStorage):
     r"""J = Diag(s) C Diag(s) for the symmetric part of a sparse matrix C."""
 
@@ -114,7 +154,7 @@ class SparseOperator(SparseStorage, KernelOperator):
 
     def set_row_scale(self, t: Array) -> None:
         super().set_row_scale(t)
-        self._parts = None
+        self._parts = self._squares = None
 
     def n_connected(self) -> int:
         """Connected components of the graph; the multiplicity of the eigenvalue 1 of A."""

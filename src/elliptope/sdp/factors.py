@@ -56,12 +56,6 @@ def double_columns(H: Array, rng: np.random.Generator) -> Array:
     return normalize_rows(hstack([H, like(H, 0.1 * rng.standard_normal((n, more)))]), rng)
 
 
-def more_columns(H: Array, more: int, rng: np.random.Generator) -> Array:
-    """H with so many columns more, random ones that take a hundredth of the squared length of every row together."""
-    size = 0.1 / math.sqrt(max(more, 1))
-    return normalize_rows(hstack([H, like(H, size * rng.standard_normal((H.shape[0], more)))]), rng)
-
-
 def _principal(H: Array, weighted: Array) -> tuple[Array, Array]:
     """H in the basis of eigenvectors of Hᵀ ``weighted``, and the eigenvalues, descending."""
     squares, V = np.linalg.eigh(as_numpy(H.T @ weighted))

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from scipy.linalg.lapack import dsygv
 
-from .._utils.arrays import Array, as_numpy, inner, largest, namespace, row_norms, smallest, total
+from .._utils.arrays import Array, as_numpy, inner, is_single, largest, namespace, row_norms, smallest, total
 from ..operators.metric import DiagonalMetric, Metric
 from .quadratic import Quadratic
 from .steps import measure
@@ -17,8 +17,9 @@ from .steps import measure
 _LARGEST = 1e140
 # 1/‖p_i‖ beyond this means that p_i is zero.
 _FREE = 1e300
-# Part of the absolute slacks that rounding may make of their sum.
+# Part of the absolute slacks that rounding may make of their sum; in single precision, of which the sum is a double.
 _ROUNDING = 1e-14
+_ROUNDING_SINGLE = 1e-7
 
 
 class Iterate:
@@ -75,7 +76,7 @@ class Iterate:
     @property
     def rounding(self) -> float:
         """Changes of the gain up to this are put down to rounding."""
-        return _ROUNDING * self.absolute
+        return (_ROUNDING_SINGLE if is_single(self.H) else _ROUNDING) * self.absolute
 
     @cached_property
     def pull(self) -> Array:

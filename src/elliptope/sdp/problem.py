@@ -32,11 +32,17 @@ class Problem:
     operator: Operator
     tuning: Tuning = TUNING
     spread: float = 0.0  # s, the weight of the quadratic term
+    rough: bool = False  # in single precision: to ascend, not to prove
 
     def __post_init__(self) -> None:
-        if self.offset.dtype != namespace(self.offset).float64:
+        if self.offset.dtype != namespace(self.offset).float64 and not self.rough:
             # Bounds account for the rounding of double precision.
             raise ValueError(f"`cost` must be an operator in float64, got an offset of dtype {self.offset.dtype}.")
+
+    def in_single_precision(self) -> Problem | None:
+        """The same with arrays in single precision throughout; None where the operator does not offer that."""
+        operator = self.operator.float32()
+        return None if operator is None else Problem(operator, self.tuning, self.spread, rough=True)
 
     @property
     def n(self) -> int:
@@ -134,6 +140,11 @@ class Meter:
             return Iterate(H, P, problem.offset, problem.metric)
         quadratic = Quadratic(problem.weights, H, problem.norm_weights)
         return Iterate(H, P - quadratic.gradient(), problem.offset - problem.weights**2, None, quadratic)
+
+    def in_float32(self) -> Meter | None:
+        """A meter of the problem in single precision, which counts together with this one; None where there is none."""
+        problem = self.problem.in_single_precision()
+        return None if problem is None else Meter(problem, self.limit, self._taken)
 
     def linearized(self, iterate: Iterate) -> Meter:
         """A meter of the problem linearised at an iterate, which counts together with this one; this one if it is linear."""

@@ -45,6 +45,10 @@ class Quadratic:
         """diag(G), (r,): Σ_i e_i h_ik², never negative."""
         return namespace(self.G).linalg.diagonal(self.G)
 
+    def off_diagonal(self, V: Array) -> Array:
+        """(E Z E - Diag(e²)) V, (n, r)."""
+        return self.EH @ (self.EH.T @ V) - (self.e**2)[:, None] * V
+
     def gradient(self) -> Array:
         """(E Z E - Diag(e²)) H, (n, r)."""
         return self.EH @ self.G - self.e[:, None] * self.EH

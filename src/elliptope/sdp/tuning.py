@@ -42,9 +42,12 @@ class Tuning:
     wide: float = 3e-2  # defect at which one looks whether H has columns to spare
     spare: float = 2e-2  # length of a column, relative to the longest, that makes it one to spare
     vanishing: float = 100.0  # the same, relative to the square of the defect, that makes it one to drop
+    concave_polish: float = 0.1  # stationarity, relative to tol, that makes the factor itself accurate
+    single_defect: float = 3e-6  # defect down to which the ascent may be in single precision
     concave_basin: float = 1e-7  # defect below which Newton's method takes over
 
     # When a proof is tried.
+    first_test: float = 1e-3  # defect, relative to the root of tol, of the first test where nothing can be factorised
     first_attempt: float = 5.0  # defect, relative to tol, of the first attempt
     polish: float = 5e-3  # stationarity, relative to tol, that makes the factor itself accurate
     attempt_shift: float = 0.9  # part of tol that an early proof, or a test, may give away
