@@ -76,7 +76,7 @@ _SPREAD = OneOf(
 def _extension(columns: str) -> OneOf:
     fields: dict[str, Field] = {
         "kernel": _KERNEL,
-        "w": Floats("n", positive=True, squared=True),
+        "w": Floats("n", positive=True),
         "m": Floats("n", positive=True),
         "M": Number(positive=True),
         "self_similarity": Floats("n", positive=True),
@@ -91,7 +91,7 @@ _LINEAR_EXTENSION = OneOf(
         LinearExtension: {
             "kernel": OneOf(_FITTED_FORMULA),
             "alpha": Floats("n", "r"),
-            "w": Floats("n", positive=True, squared=True),
+            "w": Floats("n", positive=True),
         }
     }
 )
