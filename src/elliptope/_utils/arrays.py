@@ -163,6 +163,10 @@ def smallest(v: Array) -> float:
     return float(v.min() if isinstance(v, np.ndarray) else namespace(v).min(v))
 
 
+def all_zero(V: Array) -> bool:
+    return not bool(namespace(V).any(V))
+
+
 def all_nonzero(v: Array) -> bool:
     """Whether every entry is non-zero, or true."""
     return bool(np.logical_and.reduce(v, axis=None) if isinstance(v, np.ndarray) else namespace(v).all(v))

@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._utils.arrays import Array, columnwise, namespace
+from .._utils.arrays import Array, all_zero, as_numpy, columnwise, like, namespace
 from ..operators.base import Operator
 from ..operators.metric import Metric
 from .iterate import Iterate
@@ -70,6 +70,8 @@ class Problem:
     @cached_property
     def core_matrix(self) -> Array:
         """The core of J, hollow, (n, n): a NumPy array for methods that factorise."""
+        if not self.operator.has_entries:
+            return as_numpy(self.operator.core_matmat(like(self.offset, np.eye(self.n))))
         with self.operator.triangle(np.ones(self.n)) as T:
             core = -np.tril(T, -1)
         core += core.T
@@ -138,7 +140,7 @@ class Meter:
         problem, P = self.problem, columnwise(self.product(H))
         if problem.weights is None:
             return Iterate(H, P, problem.offset, problem.metric)
-        quadratic = Quadratic(problem.weights, H, problem.norm_weights)
+        quadratic = Quadratic(problem.weights, H, problem.norm_weights, all_zero(P[:, :1]) and all_zero(P))
         return Iterate(H, P - quadratic.gradient(), problem.offset - problem.weights**2, None, quadratic)
 
     def in_float32(self) -> Meter | None:

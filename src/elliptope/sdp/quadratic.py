@@ -21,6 +21,7 @@ class Quadratic:
     e: Array
     H: Array
     mu: Array  # (n,): ‖B‖² is Σ μ_i μ_j Z_ij²
+    uncoupled: bool = False  # whether J has nothing off its diagonal
 
     @cached_property
     def EH(self) -> Array:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._utils.arrays import Array, hstack, in_precision_of, inner, largest, like
+from ..._utils.arrays import Array, as_numpy, hstack, in_precision_of, inner, largest, like, row_dots
 from ..factors import principal_axes
 from ..goal import Goal
 from ..iterate import Iterate
@@ -95,9 +95,11 @@ def _settle(
         iterate = state.iterate
         if state.slow or iterate.defect > level:
             return
-        H, lengths = principal_axes(iterate.H, _weights(meter))
-        r = len(lengths)
-        vanishing = lengths < tuning.vanishing * iterate.defect**2 * lengths[0]
+        U, lengths = principal_axes(iterate.H, _weights(meter))
+        r, H = len(lengths), iterate.H @ U
+        # Along a column h, L is hᵀLh, and that is positive along one that will vanish.
+        positive = as_numpy(row_dots(H.T, (iterate.residual @ U).T)) > 0
+        vanishing = positive & (lengths < tuning.vanishing * iterate.defect**2 * lengths[0])
         first = level == tuning.wide  # where columns that will vanish cannot be told from those that grow
         state.spare = state.spare or r >= meter.problem.n or (bool(vanishing.any()) and not first)
         if not state.spare and (not first or lengths[-1] > tuning.spare * lengths[0]):
@@ -151,10 +153,9 @@ def _widened(meter: Meter, iterate: Iterate, more: int, rng: np.random.Generator
 
 
 def _without(meter: Meter, iterate: Iterate, H: Array, vanishing: Array, rng: np.random.Generator) -> Iterate:
-    """H, the iterate in its principal axes, without the last of them if that costs no more than is missing of the gain."""
-    kept = int((~vanishing).sum())
-    if kept < len(vanishing):
-        fewer = meter.evaluate(normalize_rows(H[:, :kept], rng))
+    """H, the iterate in its principal axes, without those that vanish if that costs no more than is missing of the gain."""
+    if vanishing.any():
+        fewer = meter.evaluate(normalize_rows(H[:, np.flatnonzero(~vanishing)], rng))
         if fewer.gain >= iterate.gain * (1 - iterate.defect**2):
             return fewer
     return meter.evaluate(normalize_rows(H, rng))

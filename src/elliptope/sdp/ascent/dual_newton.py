@@ -35,9 +35,9 @@ _MOST_STEPS = 50
 
 
 def can_use_dual(meter: Meter) -> bool:
-    """Whether J has entries, is small enough, and all its rows take part in the quadratic term."""
+    """Whether J is small enough for dense linear algebra, and all its rows take part in the quadratic term."""
     problem = meter.problem
-    if not problem.operator.has_entries or problem.n > problem.tuning.dense_newton_rows or problem.weights is None:
+    if problem.n > problem.tuning.dense_newton_rows or problem.weights is None:
         return False
     e = as_numpy(problem.weights)
     return bool(e.min() > _WEIGHT_FLOOR * e.max())

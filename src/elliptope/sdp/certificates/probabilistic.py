@@ -54,14 +54,16 @@ def certify_by_tests(
     aims = {
         name: tuning.attempt_shift * tol * iterate.gain / metric.total(iterate.objective) for name, metric in metrics.items()
     }
+    # With a quadratic term a test of the shift takes longer than to come closer to the optimum, as long as that is possible.
+    closer = saddle and iterate.quadratic is not None
     null: NullSpace | None = None
     if "slack" in found and -found["slack"].lower <= max(aims["slack"], 0.0) and iterate.defect <= tuning.basin:
         strict, null = _certify_null_space(meter, iterate, metrics["slack"], found["slack"], rng)
-        # With a quadratic term a test of the shift takes longer than to come closer to the optimum.
-        closer = saddle and iterate.quadratic is not None
         if strict is not None and (strict.relative_gap <= tol or closer):
             return strict, None
         certificate = replace(certificate, null_space=null)
+    if closer:
+        return certificate, escape if -found[name].lower > aims[name] else None
     # Nothing is sharper than Lanczos in the whole space.
     if certificate.relative_gap <= tol or iterate.gain <= 0 or found[name].exhausted:
         return certificate, escape
