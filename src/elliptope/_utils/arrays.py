@@ -20,6 +20,9 @@ import numpy as np
 
 Array = np.ndarray
 
+# Columns up to which it makes no difference how a product with a transpose is written.
+_THIN = 8
+
 
 def namespace(x: Array) -> Any:
     """The functions of the array API standard for arrays like ``x``."""
@@ -91,23 +94,33 @@ def in_precision_of(x: Array, y: Array) -> Array:
     return namespace(y).asarray(y, dtype=x.dtype)
 
 
+def is_rowwise(V: Array) -> bool:
+    """Whether ``V`` is a matrix of NumPy with contiguous rows, and not contiguous columns."""
+    return isinstance(V, np.ndarray) and V.flags.c_contiguous and not V.flags.f_contiguous
+
+
 def columnwise(V: Array) -> Array:
     """A thin matrix with contiguous columns in NumPy, as it is elsewhere."""
     return np.asfortranarray(V) if isinstance(V, np.ndarray) else V
 
 
+def rowwise(V: Array) -> Array:
+    """A matrix with contiguous rows in NumPy, as it is elsewhere."""
+    return np.ascontiguousarray(V) if isinstance(V, np.ndarray) else V
+
+
 def vector(V: Array) -> Array:
     """A matrix as one vector, which may share its memory; in an order that :func:`matrix` undoes."""
     if isinstance(V, np.ndarray):
-        return V.reshape(-1, order="F")  # no copy of a Fortran-ordered one
+        return V.reshape(-1, order="C" if is_rowwise(V) else "F")  # no copy of a contiguous one
     return namespace(V).reshape(V, (-1,))
 
 
-def matrix(v: Array, shape: tuple[int, ...]) -> Array:
-    """The matrix of which ``v`` is the :func:`vector`; it may share its memory."""
+def matrix(v: Array, model: Array) -> Array:
+    """The matrix, of the shape and order of ``model``, of which ``v`` is the :func:`vector`; it may share its memory."""
     if isinstance(v, np.ndarray):
-        return v.reshape(shape, order="F")
-    return namespace(v).reshape(v, shape)
+        return v.reshape(model.shape, order="C" if is_rowwise(model) else "F")
+    return namespace(v).reshape(v, model.shape)
 
 
 def hstack(blocks: Sequence[Array]) -> Array:
@@ -121,6 +134,11 @@ def hollow(K: Array) -> Array:
         return K
     xp = namespace(K)
     return xp.tril(K, k=-1) + xp.triu(K, k=1)
+
+
+def transposed_product(Q: Array, V: Array) -> Array:
+    """Qᵀ V for two tall matrices; in NumPy, a wide Q with contiguous rows is read as it lies in memory."""
+    return (V.T @ Q).T if is_rowwise(Q) and Q.shape[1] > _THIN else Q.T @ V
 
 
 def row_dots(U: Array, V: Array) -> Array:
@@ -140,9 +158,9 @@ def spectral_norm(V: Array) -> float:
 
 
 def inner(U: Array, V: Array) -> float:
-    """Σ_ij U_ij V_ij. Factors are Fortran-ordered, so that their transposes are read as they lie in memory."""
+    """Σ_ij U_ij V_ij, read as they lie in memory; most factors are Fortran-ordered."""
     if isinstance(U, np.ndarray):
-        return float(np.vdot(U.T, V.T))
+        return float(np.vdot(U, V) if is_rowwise(U) else np.vdot(U.T, V.T))
     return float(namespace(U).tensordot(U, V, axes=2))
 
 
@@ -161,6 +179,10 @@ def largest(v: Array) -> float:
 
 def smallest(v: Array) -> float:
     return float(v.min() if isinstance(v, np.ndarray) else namespace(v).min(v))
+
+
+def all_zero(V: Array) -> bool:
+    return not bool(namespace(V).any(V))
 
 
 def all_nonzero(v: Array) -> bool:

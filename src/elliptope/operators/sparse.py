@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy import sparse
 
-from .._utils.arrays import Array, row_dots
+from .._utils.arrays import Array, row_dots, transposed_product
 from .._utils.threads import in_order
 from .base import KernelOperator, Operator, ScaledOperator
 
@@ -105,16 +106,16 @@ class _SingleSparse(Operator):
         self._squares = row_dots(self._Q, self._Q)
 
     def core_matmat(self, V: Array) -> Array:
-        return _product(self._parts, self._Q, self._squares, V)
+        return _product(self._parts, self._Q, self._squares, V, "C")
 
     def offset(self) -> Array:
         return self._offset
 
 
-def _product(parts: list[_Part], Q: Array, squares: Array, V: Array) -> Array:
+def _product(parts: list[_Part], Q: Array, squares: Array, V: Array, order: Literal["C", "F"] = "F") -> Array:
     """The product with a core, given in parts that threads share and by its deflation basis, whose rows have ``squares``."""
     V = np.ascontiguousarray(V)
-    out = np.empty(V.shape, dtype=V.dtype, order="F")
+    out = np.empty(V.shape, dtype=V.dtype, order=order)
 
     # The sum of a row does not depend on the part that it is in, so the number of threads changes nothing.
     def fill(part: _Part) -> None:
@@ -125,7 +126,7 @@ def _product(parts: list[_Part], Q: Array, squares: Array, V: Array) -> Array:
             P += squares[rows, None] * V[rows]
         out[rows] = P
 
-    QV = Q.T @ V
+    QV = transposed_product(Q, V)
     for _ in in_order(fill, parts, len(parts)):
         pass
     return out

@@ -36,8 +36,9 @@ def drop_light_columns(H: Array, weights: Array, share: float, rng: np.random.Ge
 
 
 def principal_axes(H: Array, weights: Array) -> tuple[Array, Array]:
-    """H rotated so that Hᵀ Diag(``weights``) H is diagonal, and that diagonal, (r,), descending."""
-    return _principal(H, weights[:, None] * H)
+    """The rotation, (r, r), that makes Hᵀ Diag(``weights``) H diagonal, and that diagonal, (r,), descending."""
+    squares, U = np.linalg.eigh(as_numpy(H.T @ (weights[:, None] * H)))
+    return like(H, U[:, ::-1]), squares[::-1]
 
 
 def largest_rank(n: int) -> int:

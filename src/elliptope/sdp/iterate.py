@@ -7,7 +7,7 @@ from functools import cached_property
 
 from scipy.linalg.lapack import dsygv
 
-from .._utils.arrays import Array, as_numpy, inner, is_single, largest, namespace, row_norms, smallest, total
+from .._utils.arrays import Array, all_zero, as_numpy, inner, is_single, largest, namespace, row_norms, smallest, total
 from ..operators.metric import DiagonalMetric, Metric
 from .quadratic import Quadratic
 from .steps import measure
@@ -132,7 +132,7 @@ class Iterate:
     @cached_property
     def isolated(self) -> bool:
         """Whether no row is held by any other, which is so where J is diagonal."""
-        return not bool(namespace(self.P).any(self.P))
+        return all_zero(self.P) if self.quadratic is None else self.quadratic.uncoupled
 
 
 def check_size(iterate: Iterate) -> None:

@@ -177,7 +177,7 @@ class Loop:
         """The defect at which a proof is first tried."""
         if self.problem.spread and not self.problem.operator.can_factor:
             # Of the residual of H, a test feels the square: see the module docstring of certificates.deflation.
-            return min(self.tuning.first_test * math.sqrt(self.tol), self.tuning.basin)
+            return min(self.tuning.first_test * math.sqrt(self.tol), 0.3 * self.tol, self.tuning.basin)
         return self.tuning.first_attempt * self.tol
 
     def _set(self, goal: Goal, level: float, target: float) -> None:

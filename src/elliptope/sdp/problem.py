@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._utils.arrays import Array, columnwise, namespace
+from .._utils.arrays import Array, all_zero, as_numpy, columnwise, like, namespace, rowwise
 from ..operators.base import Operator
 from ..operators.metric import Metric
 from .iterate import Iterate
@@ -70,6 +70,8 @@ class Problem:
     @cached_property
     def core_matrix(self) -> Array:
         """The core of J, hollow, (n, n): a NumPy array for methods that factorise."""
+        if not self.operator.has_entries:
+            return as_numpy(self.operator.core_matmat(like(self.offset, np.eye(self.n))))
         with self.operator.triangle(np.ones(self.n)) as T:
             core = -np.tril(T, -1)
         core += core.T
@@ -135,11 +137,15 @@ class Meter:
 
     def evaluate(self, H: Array) -> Iterate:
         """The iterate at H, for one product."""
-        problem, P = self.problem, columnwise(self.product(H))
+        problem = self.problem
         if problem.weights is None:
-            return Iterate(H, P, problem.offset, problem.metric)
-        quadratic = Quadratic(problem.weights, H, problem.norm_weights)
-        return Iterate(H, P - quadratic.gradient(), problem.offset - problem.weights**2, None, quadratic)
+            return Iterate(H, columnwise(self.product(H)), problem.offset, problem.metric)
+        # Factors have many columns here: rows, of which most sums are, should lie together.
+        H = rowwise(H)
+        P = rowwise(self.product(H))
+        quadratic = Quadratic(problem.weights, H, problem.norm_weights, all_zero(P[:, :1]) and all_zero(P))
+        P = quadratic.subtract_gradient(P)
+        return Iterate(H, P, problem.offset - problem.weights**2, None, quadratic)
 
     def in_float32(self) -> Meter | None:
         """A meter of the problem in single precision, which counts together with this one; None where there is none."""

@@ -21,6 +21,7 @@ class Quadratic:
     e: Array
     H: Array
     mu: Array  # (n,): ‖B‖² is Σ μ_i μ_j Z_ij²
+    uncoupled: bool = False  # whether J has nothing off its diagonal
 
     @cached_property
     def EH(self) -> Array:
@@ -49,12 +50,14 @@ class Quadratic:
         """(E Z E - Diag(e²)) V, (n, r)."""
         return self.EH @ (self.EH.T @ V) - (self.e**2)[:, None] * V
 
-    def gradient(self) -> Array:
-        """(E Z E - Diag(e²)) H, (n, r)."""
-        return self.EH @ self.G - self.e[:, None] * self.EH
+    def subtract_gradient(self, P: Array) -> Array:
+        """P less (E Z E - Diag(e²)) H, (n, r); P is overwritten."""
+        P -= self.EH @ self.G
+        P += self.e[:, None] * self.EH
+        return P
 
     def hessian(self, D: Array) -> Array:
-        r"""The change of :meth:`gradient` as H moves along a tangent D: :math:`(EZE - E^2) D + E (D G + H D^\top E H)`."""
+        r"""The change of :math:`(EZE - E^2) H` as H moves along a tangent D: :math:`(EZE - E^2) D + E (D G + H D^\top E H)`."""
         T = self.EH.T @ D
         return self.EH @ (T + T.T) + self.e[:, None] * (D @ self.G) - (self.e**2)[:, None] * D
 

@@ -43,11 +43,13 @@ class Tuning:
     spare: float = 2e-2  # length of a column, relative to the longest, that makes it one to spare
     vanishing: float = 100.0  # the same, relative to the square of the defect, that makes it one to drop
     concave_polish: float = 0.1  # stationarity, relative to tol, that makes the factor itself accurate
-    single_defect: float = 3e-6  # defect down to which the ascent may be in single precision
+    large_spread: float = 0.5  # s from which on Newton's method for the dual needs few steps, and all others many columns
+    columns_per_row: float = 30.0  # columns multiplied by J, per row, after which Newton's method for the dual is cheaper
+    single_defect: float = 1e-6  # defect down to which the ascent may be in single precision
     concave_basin: float = 1e-7  # defect below which Newton's method takes over
 
     # When a proof is tried.
-    first_test: float = 1e-3  # defect, relative to the root of tol, of the first test where nothing can be factorised
+    first_test: float = 5e-4  # defect, relative to the root of tol, of the first test where nothing can be factorised
     first_attempt: float = 5.0  # defect, relative to tol, of the first attempt
     polish: float = 5e-3  # stationarity, relative to tol, that makes the factor itself accurate
     attempt_shift: float = 0.9  # part of tol that an early proof, or a test, may give away

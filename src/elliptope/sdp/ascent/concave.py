@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..._utils.arrays import Array, hstack, in_precision_of, inner, largest, like
+from ..._utils.arrays import Array, as_numpy, hstack, in_precision_of, inner, largest, like, row_dots
 from ..factors import principal_axes
 from ..goal import Goal
 from ..iterate import Iterate
 from ..problem import Meter
 from ..steps import normalize_rows
+from .dual_newton import can_use_dual, dual_newton
 from .newton import newton
 from .quasi_newton import quasi_newton
 
@@ -28,43 +30,84 @@ Steps = Generator[Iterate, None, Iterate]
 
 
 def concave(meter: Meter, H: Array, goal: Goal, rng: np.random.Generator) -> Iterator[Iterate]:
+    r"""Ascend with L-BFGS; or, where J is small, or the optimum has many columns, or the ascent is slow, solve the dual.
+
+    Large factors ascend in single precision first.
+    """
+    tuning, n = meter.problem.tuning, meter.problem.n
+    iterate = yield from warm_up(meter, H, rng)
+    by_dual = can_use_dual(meter)
+    limits = _Limits(n // 8, tuning.columns_per_row * n) if by_dual else _Limits(n, math.inf)
+    if not by_dual or (n > tuning.small and meter.problem.spread < tuning.large_spread):
+        iterate, slow = yield from _by_columns(meter, iterate, limits, rng)
+        if not by_dual or not slow:
+            iterate, _ = yield from newton(meter, iterate, goal, rng, 10 * tuning.patience)
+            yield from quasi_newton(meter, iterate, rng)
+            return
+    yield from dual_newton(meter, -iterate.y / _weights(meter) if iterate.defect < tuning.wide else None, rng)
+
+
+def _by_columns(
+    meter: Meter, iterate: Iterate, limits: _Limits, rng: np.random.Generator
+) -> Generator[Iterate, None, tuple[Iterate, bool]]:
+    """The ascent of :func:`_settle`, in single precision first; and whether it exceeded its limits."""
+    tuning = meter.problem.tuning
+    state = _State(iterate, spare=iterate.defect < tuning.basin)  # a start in the basin was found with columns to spare
+    rough = None if state.spare else _in_single_precision(meter, iterate)
+    if rough is not None:
+        state.iterate = rough.evaluate(normalize_rows(in_precision_of(rough.problem.offset, iterate.H), rng))
+        yield from _settle(rough, state, tuning.single_defect, limits, rng)
+        state.iterate = meter.evaluate(normalize_rows(in_precision_of(meter.problem.offset, state.iterate.H), rng))
+    yield from _settle(meter, state, tuning.concave_basin, limits, rng)
+    return state.iterate, state.slow
+
+
+@dataclass
+class _Limits:
+    """Columns that H may have, and that may be multiplied by J one after the other."""
+
+    columns: int
+    in_all: float
+
+
+@dataclass
+class _State:
+    """The last iterate; whether H was seen to have a column to spare; columns multiplied; whether limits were exceeded."""
+
+    iterate: Iterate
+    spare: bool
+    columns: int = 0
+    slow: bool = False
+
+
+def _settle(
+    meter: Meter, state: _State, last: float, limits: _Limits, rng: np.random.Generator
+) -> Iterator[Iterate]:
     r"""Ascend to ever smaller defects; in between widen H as long as all columns are needed, then drop those that are not.
 
     The rank of the optimum grows with the quadratic term, up to n. At a second-order critical point with a column to spare Z
-    is optimal. Such a column vanishes with the square of the defect. Large factors ascend in single precision first.
+    is optimal. Such a column vanishes with the square of the defect. Ends when the defect is below ``last``, or no step
+    ascends, or limits are exceeded.
     """
-    tuning = meter.problem.tuning
-    iterate = yield from warm_up(meter, H, rng)
-    spare = iterate.defect < tuning.basin  # a start in the basin was found with columns to spare
-    rough = _in_single_precision(meter, iterate)
-    if rough is not None and not spare:
-        first = rough.evaluate(normalize_rows(in_precision_of(rough.problem.offset, iterate.H), rng))
-        iterate, spare = yield from _descend(rough, first, spare, tuning.single_defect, rng)
-        iterate = meter.evaluate(normalize_rows(in_precision_of(meter.problem.offset, iterate.H), rng))
-    iterate, _ = yield from _descend(meter, iterate, spare, tuning.concave_basin, rng)
-    iterate, _ = yield from newton(meter, iterate, goal, rng, 10 * tuning.patience)
-    yield from quasi_newton(meter, iterate, rng)
-
-
-def _descend(
-    meter: Meter, iterate: Iterate, spare: bool, last: float, rng: np.random.Generator
-) -> Generator[Iterate, None, tuple[Iterate, bool]]:
-    """Until the defect is below ``last``, or no step ascends; and whether H was found to have columns to spare."""
-    tuning, n, level = meter.problem.tuning, meter.problem.n, meter.problem.tuning.wide
-    while iterate.defect > last:
-        iterate = yield from _approach(meter, iterate, level, rng)
-        if iterate.defect > level:
-            break
-        H, lengths = principal_axes(iterate.H, _weights(meter))
-        vanishing = lengths < tuning.vanishing * iterate.defect**2 * lengths[0]
+    tuning, level = meter.problem.tuning, meter.problem.tuning.wide
+    while state.iterate.defect > last and not state.slow:
+        yield from _approach(meter, state, level, limits.in_all, rng)
+        iterate = state.iterate
+        if state.slow or iterate.defect > level:
+            return
+        U, lengths = principal_axes(iterate.H, _weights(meter))
+        r, H = len(lengths), iterate.H @ U
+        # Along a column h, L is hᵀLh, and that is positive along one that will vanish.
+        positive = as_numpy(row_dots(H.T, (iterate.residual @ U).T)) > 0
+        vanishing = positive & (lengths < tuning.vanishing * iterate.defect**2 * lengths[0])
         first = level == tuning.wide  # where columns that will vanish cannot be told from those that grow
-        spare = spare or len(lengths) >= n or (bool(vanishing.any()) and not first)
-        if not spare and (not first or lengths[-1] > tuning.spare * lengths[0]):
-            iterate = _widened(meter, iterate, min(len(lengths), n - len(lengths)), rng)
+        state.spare = state.spare or r >= meter.problem.n or (bool(vanishing.any()) and not first)
+        if not state.spare and (not first or lengths[-1] > tuning.spare * lengths[0]):
+            state.slow = r >= limits.columns
+            state.iterate = _widened(meter, iterate, min(r, meter.problem.n - r), rng)
             continue
-        iterate = _without(meter, iterate, H, vanishing & (level < 0.1 * tuning.wide), rng)
+        state.iterate = _without(meter, iterate, H, vanishing & (level < 0.1 * tuning.wide), rng)
         level = max(0.1 * min(level, iterate.defect), last)
-    return iterate, spare
 
 
 def warm_up(meter: Meter, H: Array, rng: np.random.Generator) -> Steps:
@@ -82,15 +125,17 @@ def warm_up(meter: Meter, H: Array, rng: np.random.Generator) -> Steps:
     return meter.evaluate(H)
 
 
-def _approach(meter: Meter, iterate: Iterate, level: float, rng: np.random.Generator) -> Steps:
-    """L-BFGS until the defect is below ``level``."""
-    yield iterate
-    for last in quasi_newton(meter, iterate, rng, meter.problem.tuning.concave_memory):
-        iterate = last
+def _approach(
+    meter: Meter, state: _State, level: float, most: float, rng: np.random.Generator
+) -> Iterator[Iterate]:
+    """L-BFGS until the defect is below ``level``, or so many columns have been multiplied."""
+    yield state.iterate
+    for iterate in quasi_newton(meter, state.iterate, rng, meter.problem.tuning.concave_memory):
+        state.iterate, state.columns = iterate, state.columns + iterate.H.shape[1]
         yield iterate
-        if iterate.defect < level:
-            break
-    return iterate
+        state.slow = state.columns > most
+        if iterate.defect < level or state.slow:
+            return
 
 
 def _widened(meter: Meter, iterate: Iterate, more: int, rng: np.random.Generator) -> Iterate:
@@ -108,10 +153,9 @@ def _widened(meter: Meter, iterate: Iterate, more: int, rng: np.random.Generator
 
 
 def _without(meter: Meter, iterate: Iterate, H: Array, vanishing: Array, rng: np.random.Generator) -> Iterate:
-    """H, the iterate in its principal axes, without the last of them if that costs no more than is missing of the gain."""
-    kept = int((~vanishing).sum())
-    if kept < len(vanishing):
-        fewer = meter.evaluate(normalize_rows(H[:, :kept], rng))
+    """H, the iterate in its principal axes, without those that vanish if that costs no more than is missing of the gain."""
+    if vanishing.any():
+        fewer = meter.evaluate(normalize_rows(H[:, np.flatnonzero(~vanishing)], rng))
         if fewer.gain >= iterate.gain * (1 - iterate.defect**2):
             return fewer
     return meter.evaluate(normalize_rows(H, rng))

@@ -115,17 +115,17 @@ class Pairs:
         r"""The two loops of Nocedal are :math:`R u = S q,\; z = \gamma M^{-1}(q - Y^\top u),\;
         R^\top w = \operatorname{diag}(R)\, u - Y z`, and the result is :math:`z + S^\top w`.
         """
-        q, shape, used = vector(iterate.residual), iterate.residual.shape, self.used
+        q, model, used = vector(iterate.residual), iterate.residual, self.used
         S, Y = self.steps[:used, :], self.changes[:used, :]
         inverse, diagonal = self.inverse[:used, :used], self.curvatures[:used]
         u = inverse @ as_numpy(S @ q)
         q = q - like(q, u) @ Y
-        change = matrix(self.changes[self.last, :], shape)
-        z = vector(iterate.precondition(matrix(q, shape)))
+        change = matrix(self.changes[self.last, :], model)
+        z = vector(iterate.precondition(matrix(q, model)))
         z *= float(diagonal[self.last]) / inner(change, iterate.precondition(change))
         w = (diagonal * u - as_numpy(Y @ z)) @ inverse
         z += like(q, w) @ S
-        return matrix(z, shape)
+        return matrix(z, model)
 
 
 class CompiledPairs(Pairs):

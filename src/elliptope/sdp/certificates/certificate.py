@@ -149,7 +149,7 @@ def bound(
     gap = s * weight + extra + 2 * n * UNIT * sums
     gain = iterate.gain
     if iterate.isolated:  # J is diagonal
-        gain = offset or weight
+        gain = offset + (iterate.quadratic.own if iterate.quadratic is not None else 0.0) or weight
     return Certificate(
         objective=iterate.objective,
         # The offset itself, two scalings of a diagonal, has errors of a few units.

@@ -26,6 +26,9 @@ from .probabilistic import (
 )
 from .uniqueness import null_space, null_space_among, perhaps_null
 
+# With a quadratic term: the gap that an iterate of a given defect should have, and one that rounding leaves.
+_ATTAINED = 100.0
+_LEAST_GAP = 1e-13
 # A certificate, and a direction of negative curvature of L, (n,), if one was met.
 Found = tuple[Certificate, Array | None]
 
@@ -126,6 +129,8 @@ def _by_moments(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> Cer
 def _first_factorization(meter: Meter, iterate: Iterate, gap: float, tol: float) -> Certificate | None:
     """A proof at a shift that costs the relative ``gap``; None where L is more negative than that."""
     best: Certificate | None = None
+    if iterate.quadratic is not None:  # a smaller gap makes for a smaller distance
+        gap = min(gap, max(_ATTAINED * iterate.defect, _LEAST_GAP))
     for name, metric in dual_metrics(iterate).items():
         shift = max(gap * iterate.gain / metric.total(iterate.objective), 0.0)
         certificate = _factorize(meter, iterate, name, metric, shift)

@@ -55,16 +55,18 @@ def certify_by_tests(
     aims = {
         name: tuning.attempt_shift * tol * iterate.gain / metric.total(iterate.objective) for name, metric in metrics.items()
     }
+    # With a quadratic term a test of the shift takes longer than to come closer to the optimum, as long as that is possible.
+    closer = saddle and iterate.quadratic is not None
     null: NullSpace | None = None
     # Without an ascent that could go on, what is zero to working precision is no saddle point.
     reach = max(aims.get("slack", 0.0), 0.0 if saddle or found[name].exhausted else ZERO)
     if "slack" in found and -found["slack"].lower <= reach and iterate.defect <= tuning.basin:
         strict, null = _certify_null_space(meter, iterate, metrics["slack"], found["slack"], rng)
-        # With a quadratic term a test of the shift takes longer than to come closer to the optimum.
-        closer = saddle and iterate.quadratic is not None
         if strict is not None and (strict.relative_gap <= tol or closer):
             return strict, None
         certificate = _smaller(replace(certificate, null_space=null), strict)
+    if closer:
+        return certificate, escape if -found[name].lower > aims[name] else None
     # Nothing is sharper than Lanczos in the whole space.
     if certificate.relative_gap <= tol or iterate.gain <= 0 or found[name].exhausted:
         return certificate, escape
