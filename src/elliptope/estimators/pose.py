@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
@@ -16,7 +15,7 @@ from .._utils.arrays import Array
 from .._utils.checks import check_choice, check_vector
 from .._utils.threads import count_threads
 from ..kernels.base import FittedFormula, FittedKernel, KernelRule
-from ..kernels.choice import PSD_NAMES, find_kernel, unknown_kernel
+from ..kernels.choice import KERNEL_NAMES, find_kernel, unknown_kernel
 from ..memory.planner import choose_operator, size_of
 from ..operators import (
     DenseOperator,
@@ -34,7 +33,7 @@ from .sample import Sample, distinct_points, weighted_rows
 class Rows:
     """Rows and weights, validated; and the fitted attributes that describe the columns."""
 
-    X: Any  # (N, p), or a sparse graph (N, N)
+    X: Any  # (N, p), dense or sparse, or distances (N, N)
     w: Array  # (N,)
     columns: dict[str, Any]
 
@@ -81,7 +80,8 @@ def pose(X: Any, sample_weight: Array | None, estimator: Any, *, only: str | Non
     n_jobs = count_threads(estimator.n_jobs)
     rule = find_kernel(estimator.kernel)
     if rule is None:
-        raise unknown_kernel(estimator.kernel, PSD_NAMES)
+        raise unknown_kernel(estimator.kernel, KERNEL_NAMES)
+    rule = rule.for_metric(estimator.metric)
     operator = _plan(size_of(X, None if rule.pairwise else sample_weight), estimator, only, n_jobs)
     given = validate_rows(X, sample_weight, estimator, "csr" if rule.accepts_sparse else False)
     sample = _points(given, rule)
@@ -115,7 +115,8 @@ def _plan(size: tuple[int, int] | None, estimator: Any, only: str | None, n_jobs
     if size is None:
         return "dense"
     if only is not None:
-        return choose_operator(*size, kernel=estimator.kernel, only=only, estimator=type(estimator).__name__)
+        name = type(estimator).__name__
+        return choose_operator(*size, kernel=estimator.kernel, only=only, estimator=name, n_neighbors=estimator.n_neighbors)
     return choose_operator(
         *size,
         kernel=estimator.kernel,
@@ -136,7 +137,7 @@ def _points(given: Rows, rule: KernelRule) -> Sample:
             f"the weight is zero for {len(given.w) - weighted} of {len(given.w)}."
         )
     # How often a point occurs says nothing about its neighbours. Rows of a graph have no coordinates to compare.
-    merged = rule.merges_equal_rows and not sparse.issparse(given.X)
+    merged = rule.merges_equal_rows and not rule.holds_distances(given.X)
     return distinct_points(given.X, given.w) if merged else weighted_rows(given.w)
 
 

@@ -39,7 +39,7 @@ class Streaming:
 
     @property
     def _accepts_sparse(self) -> bool:
-        """Whether X may be a sparse graph; rows of features are dense, as the tags say."""
+        """Whether X may be sparse: rows of features, or a graph of distances."""
         return False
 
     @abstractmethod
@@ -87,7 +87,7 @@ class Streaming:
         """Rows given after ``fit``: all are checked now, and those of a large X converted when they are used."""
         check_is_fitted(self)
         if self._accepts_sparse and sparse.issparse(X):
-            return _check_graph(self, X)
+            return _check_sparse(self, X)
         rows = _rows_of(self, X).as_array()
         for part in blocks(0, len(rows), rows_per_block(rows.shape[1])):
             _check_finite(self, rows[part], part.start)
@@ -99,8 +99,8 @@ class Streaming:
         if block_rows is not None:
             check_integer("block_rows", block_rows, 1, "None or ")
         if self._accepts_sparse and sparse.issparse(X):
-            graph, step = _check_graph(self, X), block_rows or self._default_rows()
-            return ((part.start, graph[part]) for part in blocks(0, graph.shape[0], step))
+            rows, step = _check_sparse(self, X), block_rows or self._default_rows()
+            return ((part.start, rows[part]) for part in blocks(0, rows.shape[0], step))
         if hasattr(X, "shape"):
             return _blocks_of_array(self, _rows_of(self, X), block_rows or self._default_rows())
         if not isinstance(X, Iterable):
@@ -114,8 +114,8 @@ class Streaming:
         return together * max(1, min(-(-_LEAST_ROWS // together), most // together))
 
 
-def _check_graph(estimator: Any, X: Any) -> Any:
-    return validate_data(estimator, X, reset=False, dtype=np.float64, accept_sparse="csr")
+def _check_sparse(estimator: Any, X: Any, **options: Any) -> Any:
+    return validate_data(estimator, X, reset=False, dtype=np.float64, accept_sparse="csr", **options)
 
 
 class _Rows:
@@ -189,11 +189,15 @@ def _blocks_of_array(estimator: Any, rows: _Rows, block_rows: int) -> Iterator[t
 def _blocks_of_iterable(estimator: Any, blocks: Iterable[Any]) -> Iterator[tuple[int, Array]]:
     first = 0
     for given in blocks:
-        with _located(first):
-            block = validate_data(estimator, given, reset=False, ensure_min_samples=0, **_ANY_NUMBER)
-        _check_finite(estimator, block, first)
+        if estimator._accepts_sparse and sparse.issparse(given):
+            with _located(first):
+                block = _check_sparse(estimator, given, ensure_min_samples=0)
+        else:
+            with _located(first):
+                block = validate_data(estimator, given, reset=False, ensure_min_samples=0, **_ANY_NUMBER)
+            _check_finite(estimator, block, first)
         yield first, block
-        first += len(block)
+        first += block.shape[0]
 
 
 def transform_to(estimator: Streaming, X: Any, out: Any, *, block_rows: int | None = None, overwrite: bool = False) -> int:
