@@ -67,7 +67,7 @@ class Forgetful:
     by seven, all but the last.
     """
 
-    def __init__(self, X, n_neighbors, n_jobs):
+    def __init__(self, X, n_neighbors, n_jobs, **metric):
         self.X = X.astype(np.float64)
 
     def query(self, Y, k):

@@ -9,16 +9,9 @@ from hypothesis import strategies as st
 
 from elliptope._utils import blocks
 from elliptope.kernels import search
-from elliptope.kernels.search import (
-    ApproximateSearch,
-    ScanSearch,
-    TreeSearch,
-    find_rows,
-    kth_distances,
-    make_search,
-    pair_distances,
-    pairs_within_scales,
-)
+from elliptope.kernels.metrics import Euclidean
+from elliptope.kernels.pairs import find_rows, kth_distances
+from elliptope.kernels.search import ApproximateSearch, ScanSearch, TreeSearch, make_search
 from neighborhoods import POINTS, Forgetful, distances
 
 CASES = pytest.mark.parametrize("name", POINTS)
@@ -30,6 +23,15 @@ def near(name):
     rng = np.random.default_rng(1)
     between = 0.5 * (X[rng.integers(len(X), size=30)] + X[rng.integers(len(X), size=30)])
     return np.vstack([between, X[::3]])
+
+
+def pair_distances(X, Y, i, j):
+    return Euclidean().between(X, Y, i, j)
+
+
+def pairs_within_scales(X, training, scales):
+    """By the tree or by comparing all, whichever suits the rows."""
+    return make_search(training, 2, "exact", 1).within(X, scales, np.zeros(len(X)))
 
 
 def same_distances(X, Y):

@@ -46,7 +46,7 @@ def graph_of(X: Any, n_neighbors: int, support: Array) -> tuple[sparse.csr_array
         warnings.warn(
             f"`n_neighbors` = {n_neighbors} has no effect: no row of `X` has the distances to more than {counts.max()} points, "
             f"itself included. The scale of a point is the largest of them.",
-            stacklevel=2,
+            stacklevel=6,
         )
     scales = kth_distances(i, d, n, n_neighbors)
     check_scales(scales, support, "Give points that coincide once, with a larger sample_weight")

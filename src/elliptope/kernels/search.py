@@ -140,8 +140,12 @@ class TreeSearch(Search):
         return _tree(self._X)
 
     def _candidates(self, X: Array) -> Array:
-        found = self._tree.query(X, k=self._asked, p=self._metric.order, workers=self._n_jobs)[1]
-        return found.reshape(len(X), self._asked)
+        # One after the other, near rows need the same part of the tree: in twice the time otherwise.
+        order = _tree(X).indices
+        found = np.empty((len(X), self._asked), dtype=np.intp)
+        asked = range(1, self._asked + 1)
+        found[order] = self._tree.query(X[order], k=asked, p=self._metric.order, workers=self._n_jobs)[1]
+        return found
 
     def _search_again(self, X: Array, kth: Array) -> tuple[Array, Array]:
         return self._balls(self._tree, X, SLACK * kth)
