@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,9 @@ class DiffusionMap(KernelEmbedding):
         k = check_integer("n_components", self.n_components, 1)
         t = check_non_negative("diffusion_time", self.diffusion_time)
         rule = find_kernel(self.kernel)
-        posed = pose(X, sample_weight, self, only="sparse" if rule is not None and rule.operators == ("sparse",) else "dense")
+        posed = pose(
+            X, sample_weight, self, only="sparse" if rule is not None and rule.operators == ("sparse",) else "dense"
+        )
         A = posed.operator
         if k > A.n - 1:
             raise ValueError(
@@ -132,9 +135,9 @@ def _embed(training: DiffusionTraining, X: Array, first: int, n_jobs: int | None
 def _leading_eigenvectors(A: KernelOperator, k: int) -> tuple[Array, Array]:
     """The k largest eigenvalues, descending, with orthonormal eigenvectors (n, k).
 
-    Outliers, and parts of a graph that are not connected, give eigenvalues that agree with 1 to all digits, and one Krylov space
-    holds one copy of each. A second run, orthogonal to what the first one found, tells whether any was missed; the dense solver
-    then finds them all, and where the matrix is too large for it, further runs do, one after the other.
+    Outliers, and parts of a graph that are not connected, give eigenvalues that agree with 1 to all digits, and one Krylov
+    space holds one copy of each. A second run, orthogonal to what the first one found, tells whether any was missed; the
+    dense solver then finds them all, and where the matrix is too large for it, further runs do, one after the other.
     """
     if A.has_entries and (A.n <= _DENSE_SIZE or 2 * k >= A.n):
         return _dense_eigenvectors(A, k)
@@ -144,7 +147,7 @@ def _leading_eigenvectors(A: KernelOperator, k: int) -> tuple[Array, Array]:
     try:
         values, U = eigsh(_linear(A.matmat, A.n), k=k, **options)
         while True:
-            missed, V = eigsh(_linear(lambda Q, v=values, U=U: A @ Q - U @ (v[:, None] * (U.T @ Q)), A.n), k=1, **options)
+            missed, V = eigsh(_linear(partial(_deflated, A, values, U), A.n), k=1, **options)
             if missed[0] <= values.min() + _REPEATED:
                 break
             if A.has_entries:
@@ -155,11 +158,15 @@ def _leading_eigenvectors(A: KernelOperator, k: int) -> tuple[Array, Array]:
         if A.has_entries:
             return _dense_eigenvectors(A, k)
         raise RuntimeError(
-            f"The {k} leading eigenvectors of {A.n} rows were not found in {restarts} restarts of Lanczos: their eigenvalues are "
-            f"too close to each other. Lower `n_components`, or raise `n_neighbors`."
+            f"The {k} leading eigenvectors of {A.n} rows were not found in {restarts} restarts of Lanczos: their "
+            f"eigenvalues are too close to each other. Lower `n_components`, or raise `n_neighbors`."
         ) from error
     order = np.argsort(values)[::-1]
     return values[order], U[:, order]
+
+
+def _deflated(A: KernelOperator, values: Array, U: Array, V: Array) -> Array:
+    return A @ V - U @ (values[:, None] * (U.T @ V))
 
 
 def _linear(matmat: Callable[[Array], Array], n: int) -> LinearOperator:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
@@ -82,6 +83,11 @@ def pose(X: Any, sample_weight: Array | None, estimator: Any, *, only: str | Non
     if rule is None:
         raise unknown_kernel(estimator.kernel, KERNEL_NAMES)
     rule = rule.for_metric(estimator.metric)
+    if sparse.issparse(X) and not rule.accepts_sparse:
+        raise TypeError(
+            f"`X` must be dense for kernel={estimator.kernel!r}, got a sparse matrix; the kernels 'neighbors' and 'overlap' "
+            f"take one."
+        )
     operator = _plan(size_of(X, None if rule.pairwise else sample_weight), estimator, only, n_jobs)
     given = validate_rows(X, sample_weight, estimator, "csr" if rule.accepts_sparse else False)
     sample = _points(given, rule)

@@ -50,7 +50,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
     n_components : int or None
         Columns of the embedding. None: the rank of the optimum. An int keeps the leading ones; columns beyond the rank
         are zero.
-    kernel : {"gaussian", "laplacian", "matern", "neighbors", "overlap", "precomputed"}, Kernel, Neighbors, Overlap or callable
+    kernel : {"gaussian", "laplacian", "matern", "neighbors", "overlap", "precomputed"}, Kernel, rule or callable
         ``"neighbors"``: every point has its own scale, the distance to its ``n_neighbors``-th nearest point, beyond which
         the kernel is zero; see :mod:`elliptope.kernels.neighbors`. ``"overlap"``: points are similar as far as they have the
         same neighbours; see :mod:`elliptope.kernels.overlap`. Use one of them for large data or clusters. They take any
@@ -72,11 +72,11 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         nor on the bandwidth rules.
     metric : str or callable
         Distance by which these two kernels find neighbours: a name that scikit-learn's neighbours take, such as "cosine",
-        "manhattan" or "haversine", or a function d(x, y) of two rows. ``"precomputed"``: ``fit`` takes the distances between
-        all points, or a sparse graph of some of them, such as ``KNeighborsTransformer`` makes; ``transform`` takes rows of the
-        same kind, in which a distance of zero marks a training point. A square sparse X with an empty diagonal is such a graph
-        with the default metric, too; other sparse X are rows of features, for "euclidean", "cosine" and "manhattan".
-        Other kernels have no choice of metric.
+        "manhattan" or "haversine", or a function d(x, y) of two rows. ``"precomputed"``: ``fit`` takes the distances
+        between all points, or a sparse graph of some of them, such as ``KNeighborsTransformer`` makes; ``transform`` takes
+        rows of the same kind, in which a distance of zero marks a training point. With the default metric, too, a square
+        sparse X with an empty diagonal is such a graph; any other sparse X holds rows of features, for "euclidean",
+        "cosine" and "manhattan". Other kernels have no choice of metric.
     operator : {"auto", "dense", "tiled", "nystroem", "sparse"}
         How the kernel is applied. ``"dense"`` stores it, which allows a proof. ``"tiled"`` recomputes it at every product;
         the certificate is then proved at wide bandwidths, and probabilistic at others. ``"nystroem"`` replaces it by one of

@@ -40,9 +40,7 @@ _RULES: dict[type, dict[str, Field]] = {
     Neighbors: _NEIGHBORHOODS,
     Overlap: {**_NEIGHBORHOODS, "exponent": Number(positive=True)},
 }
-_FITTED_FORMULA: dict[type, dict[str, Field]] = {
-    FittedFormula: {"formula": OneOf(_FORMULAS), "points": Floats("n", "p")}
-}
+_FITTED_FORMULA: dict[type, dict[str, Field]] = {FittedFormula: {"formula": OneOf(_FORMULAS), "points": Floats("n", "p")}}
 _PRECOMPUTED: dict[type, dict[str, Field]] = {
     PrecomputedKernel: {"columns": Indices("n", below="p"), "self_similarity": Optional(Number(positive=True))}
 }

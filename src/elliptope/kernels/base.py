@@ -110,7 +110,7 @@ class KernelRule(ABC):
         """The kernel with the metric of an estimator."""
         if not isinstance(metric, str) or metric != "euclidean":
             raise ValueError(
-                f"`metric` must be 'euclidean' for this kernel, got {metric!r}; kernel='neighbors' and 'overlap' take others."
+                f"`metric` must be 'euclidean' for this kernel, got {metric!r}; 'neighbors' and 'overlap' take others."
             )
         return self
 

@@ -29,7 +29,7 @@ def check_distances(d: Array) -> None:
 
 
 def graph_of(X: Any, n_neighbors: int, support: Array) -> tuple[sparse.csr_array, Array]:
-    """The distances of pairs within reach and the scales of n points, which are the rows and columns ``support`` of X (N, N).
+    """The distances of pairs within reach and the scales of n points, the rows and columns ``support`` of X (N, N).
 
     Where a row names fewer than ``n_neighbors`` points, itself included, its scale is the distance to the last of them.
     """
@@ -41,11 +41,13 @@ def graph_of(X: Any, n_neighbors: int, support: Array) -> tuple[sparse.csr_array
     i, j, d = with_itself(i, j, one_distance_per_pair(i, j, d, support), n)
     counts = np.bincount(i, minlength=n)
     if counts.min() < 2:
-        raise ValueError(f"`X` must hold the distance to another point in every row; row {support[counts.argmin()]} has none.")
+        raise ValueError(
+            f"`X` must hold the distance to another point in every row; row {support[counts.argmin()]} has none."
+        )
     if counts.max() < n_neighbors <= n:
         warnings.warn(
-            f"`n_neighbors` = {n_neighbors} has no effect: no row of `X` has the distances to more than {counts.max()} points, "
-            f"itself included. The scale of a point is the largest of them.",
+            f"`n_neighbors` = {n_neighbors} has no effect: no row of `X` has the distances to more than {counts.max()} "
+            f"points, itself included. The scale of a point is the largest of them.",
             stacklevel=6,
         )
     scales = kth_distances(i, d, n, n_neighbors)

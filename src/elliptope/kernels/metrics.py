@@ -17,8 +17,9 @@ chebyshev      x                                       ‖u - v‖_∞
 minkowski      w^(1/p) x, entry by entry               ‖u - v‖_p
 ============== ======================================= ==================================
 
-Of the others, functions of the user's among them, nothing is known but their values. Distances of pairs are formed in one way
-only, whatever other pairs are asked for and in whichever order the two rows are given: comparisons do not depend on rounding.
+Of the others, functions of the user's among them, nothing is known but their values. Distances of pairs are formed in one
+way only, whatever other pairs are asked for and in whichever order the two rows are given: comparisons do not depend on
+rounding.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ Rows = Any  # (n, p): an array, or a sparse matrix in compressed rows
 
 
 class Metric(ABC):
-    """d(x, y) = value(c(prepare(x), prepare(y))), increasing in c, by which searches compare; ``radius`` inverts ``value``."""
+    """d(x, y) = value(c(prepare(x), prepare(y))), increasing in c, which searches compare; ``radius`` inverts ``value``."""
 
     takes_sparse = False
 

@@ -1,11 +1,11 @@
 """Kernels that vanish beyond the nearest points: what :mod:`neighbors` and :mod:`overlap` share.
 
-Every point x has a scale s(x), the distance to the k-th nearest distinct training point (a training point counts itself), and a
-neighbourhood N(x), the training points within s(x). A pair is *within reach* where d(x, y) ≤ max(s(x), s(y)), and k(x, y) is zero
-elsewhere. How often a point occurs, and its weight, change neither. d is any metric of :mod:`metrics`.
+Every point x has a scale s(x), the distance to the k-th nearest distinct training point (a training point counts itself),
+and a neighbourhood N(x), the training points within s(x). A pair is *within reach* where d(x, y) ≤ max(s(x), s(y)), and
+k(x, y) is zero elsewhere. How often a point occurs, and its weight, change neither. d is any metric of :mod:`metrics`.
 
-All this depends on two points alone: the row of a new point is defined as that of a training point is, and the extension is exact
-on the sample. Such kernels are symmetric, but not positive semi-definite, which nothing in this package needs them to be.
+All this depends on two points alone: the row of a new point is defined as that of a training point is, and the extension is
+exact on the sample. Such kernels are symmetric, but not positive semi-definite, which nothing here needs them to be.
 """
 
 from __future__ import annotations

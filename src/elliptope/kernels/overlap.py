@@ -1,14 +1,15 @@
 r"""The overlap kernel: points are similar as far as they have the same neighbours.
 
-With s(x) the distance from x to the k-th nearest distinct training point (a training point counts itself) and N(x) the training
-points within s(x),
+With s(x) the distance from x to the k-th nearest distinct training point (a training point counts itself) and N(x) the
+training points within s(x),
 
 .. math:: k(x, y) = \Big(\frac{|N(x) \cap N(y)|}{|N(x) \cup N(y)|}\Big)^e
           \quad\text{where}\quad d(x, y) \le \max(s(x), s(y)), \qquad 0 \text{ elsewhere.}
 
-Distinct points are counted, whatever their weights, as for the scales: a point of weight two is a point given twice. A function of
-two points, sparse and symmetric, as the kernel of :mod:`neighbors` is, and equal to one where x = y; but distances only decide which
-points are neighbours. Monotone functions of a metric, such as "sqeuclidean" of "euclidean", therefore give the same kernel.
+Distinct points are counted, whatever their weights, as for the scales: a point of weight two is a point given twice. A
+function of two points, sparse and symmetric, as the kernel of :mod:`neighbors` is, and equal to one where x = y; but
+distances only decide which points are neighbours. Metrics that are increasing functions of each other, such as
+"sqeuclidean" and "euclidean", therefore give the same kernel.
 """
 
 from __future__ import annotations

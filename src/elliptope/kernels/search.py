@@ -151,9 +151,7 @@ class TreeSearch(Search):
         return self._balls(self._tree, X, SLACK * kth)
 
     def _balls(self, tree: cKDTree, X: Array, radii: Array) -> tuple[Array, Array]:
-        return join(
-            tree.query_ball_point(X, radii, p=self._metric.order, workers=self._n_jobs, return_sorted=False)
-        )
+        return join(tree.query_ball_point(X, radii, p=self._metric.order, workers=self._n_jobs, return_sorted=False))
 
     def _within(self, X: Array, radii: Array, known: Array) -> tuple[Array, Array]:
         """Every training point asks a tree of new points; those whose known pairs reach farther than it sees are left out.
@@ -171,7 +169,8 @@ class TreeSearch(Search):
     def _compare_all(self, X: Array, radii: Array) -> tuple[Array, Array]:
         if self._metric.order == 2:
             return super()._compare_all(X, radii)
-        return np.nonzero(cdist(X, self._X, "minkowski", p=self._metric.order) <= radii)
+        i, j = np.nonzero(cdist(X, self._X, "minkowski", p=self._metric.order) <= radii)
+        return i, j
 
 
 class BallSearch(Search):
@@ -183,7 +182,9 @@ class BallSearch(Search):
             return self._metric.distance
         assert isinstance(self._metric, Minkowski)
         order = self._metric.order
-        return DistanceMetric.get_metric("chebyshev") if math.isinf(order) else DistanceMetric.get_metric("minkowski", p=order)
+        return (
+            DistanceMetric.get_metric("chebyshev") if math.isinf(order) else DistanceMetric.get_metric("minkowski", p=order)
+        )
 
     @cached_property
     def _tree(self) -> BallTree:
@@ -267,9 +268,7 @@ class ApproximateSearch(Search):
         return self._exact.within(X, scales, known)
 
 
-def make_search(
-    X: Rows, n_neighbors: int, search: str, n_jobs: int, metric: Metric = EUCLIDEAN
-) -> Search | SparseSearch:
+def make_search(X: Rows, n_neighbors: int, search: str, n_jobs: int, metric: Metric = EUCLIDEAN) -> Search | SparseSearch:
     """The search among prepared training points X that suits them and the metric, or the approximate one."""
     n_jobs = min(n_jobs, usable_cores())  # a model may come from a larger machine
     if search == "approximate":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -25,7 +26,7 @@ class SparseSearch:
     def nearest(self, X: sparse.csr_array) -> tuple[Array, Array, Array]:
         """Pairs (row of X, training point) and their distances: at least the k nearest, and all that tie with the k-th."""
 
-        def near(rows: sparse.csr_array) -> Array:
+        def near(rows: sparse.csr_array) -> tuple[Array, ...]:
             C, error = self._compared(rows)
             kth = np.maximum(np.partition(C, self._k - 1, axis=1)[:, self._k - 1], 0.0)
             # What rounding may have hidden is let through: distances are formed again.
@@ -37,13 +38,17 @@ class SparseSearch:
         """Pairs (row of X, training point) no farther apart than the scale of the training point, and their distances."""
         reach = (SLACK * self._metric.radius(scales)) ** self._power
 
-        def near(rows: sparse.csr_array) -> Array:
+        def near(rows: sparse.csr_array) -> tuple[Array, ...]:
             return np.nonzero(self._compared(rows)[0] <= reach)
 
         i, j, d = self._pairs(X, near)
         return i[d <= scales[j]], j[d <= scales[j]], d[d <= scales[j]]
 
-    def _pairs(self, X, near) -> tuple[Array, Array, Array]:
+    def _pairs(
+        self, X: sparse.csr_array, near: Callable[[sparse.csr_array], tuple[Array, ...]]
+    ) -> tuple[Array, Array, Array]:
+        """Those pairs (row, training point) that ``near`` finds in blocks of rows, and their distances."""
+
         def some(part: slice) -> tuple[Array, Array]:
             i, j = near(X[part])
             return i + part.start, j

@@ -152,11 +152,16 @@ class Numbers(Field):
         self.names = names
 
     def pack(self, value: Any, place: str, packing: Packing) -> dict[str, Any]:
-        return {name: self._kind(place, name, np.ndim(entry)).pack(entry, f"{place}.{name}", packing) for name, entry in value.items()}
+        return {
+            name: self._kind(place, name, np.ndim(entry)).pack(entry, f"{place}.{name}", packing)
+            for name, entry in value.items()
+        }
 
     def unpack(self, stored: Any, place: str, reading: Reading) -> dict[str, Any]:
         if not isinstance(stored, dict) or not set(stored) <= set(self.names):
-            raise ModelFileError(f"`{place}` must be an object with {', '.join(self.names)}, or some of them, got {shown(stored)}")
+            raise ModelFileError(
+                f"`{place}` must be an object with {', '.join(self.names)}, or some of them, got {shown(stored)}"
+            )
         found = {}
         for name, entry in stored.items():
             shape = entry.get("shape") if isinstance(entry, dict) else []
