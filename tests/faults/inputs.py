@@ -51,7 +51,7 @@ DATA: dict[str, tuple[Any, str, type[Exception], str]] = {
     "no rows": (X[:0], r"Found array with 0 sample\(s\)", ValueError, ""),
     "no columns": (X[:, :0], r"Found array with 0 feature\(s\)", ValueError, ""),
     "complex numbers": (X + 1j, "Complex data not supported", ValueError, ""),
-    "sparse matrix": (sparse.csr_array(X), "Sparse data was passed for X, but dense data is required", TypeError, ""),
+    "sparse matrix": (sparse.csr_array(X), "Sparse data was passed for X, but dense|`X` must be dense for .*got a sparse matrix", TypeError, ""),
     "text": (
         np.array([["a", "b", "c"], ["d", "e", "f"]]),
         "`X`.*'a'|X.*dtype <U1",
@@ -137,8 +137,7 @@ ROWS = [
     case(
         "fit, dense distances to kernel='neighbors'",
         lambda: SDPEmbedding(kernel="neighbors", random_state=0).fit(pairwise_distances(X)),
-        Warned("distances", lambda est: est.n_features_in_ == 30),
-        pending="taken for features without a word",
+        Warned("looks like a matrix of distances.*metric='precomputed'", lambda est: est.n_features_in_ == 30),
     ),
 ]
 

@@ -173,7 +173,14 @@ class Ordered:
         apart = np.flatnonzero(x != y)
         if len(apart) and x[apart[0]] > y[apart[0]]:
             x, y = y, x
-        return self.function(x, y, **self.parameters)
+        d = float(self.function(x, y, **self.parameters))
+        if not 0 <= d < math.inf:  # a tree would lose NaN without a word
+            raise ValueError(f"`metric` must give finite numbers of at least 0, got {d!r} from {self.name!r}.")
+        return d
+
+    @property
+    def name(self) -> str:
+        return getattr(self.function, "__name__", type(self.function).__name__)
 
 
 @dataclass(frozen=True)
@@ -194,9 +201,6 @@ class OtherMetric(Metric):
         for part in np.split(order, np.flatnonzero(np.diff(i[order])) + 1) if len(i) else []:
             row = i[part[0]]
             out[part] = self.distance.pairwise(X[row : row + 1], Y[j[part]])[0]
-        good = np.isfinite(out) & (out >= 0)
-        if not good.all():
-            raise ValueError(f"`metric` {self.name!r} must give finite numbers of at least 0, got {float(out[~good][0])!r}.")
         return out
 
     def try_out(self, X: Rows) -> None:
@@ -204,7 +208,7 @@ class OtherMetric(Metric):
         rows = np.arange(min(_TRIED, X.shape[0]))
         d = self.between(X, X, rows, rows)
         if d.any():
-            raise ValueError(f"`metric` {self.name!r} must be 0 between equal rows, got {float(d.max())!r}.")
+            raise ValueError(f"`metric` must be 0 between equal rows, got {float(d.max())!r} from {self.name!r}.")
 
 
 def _unit(X: Rows) -> Rows:
@@ -293,7 +297,8 @@ def make_metric(metric: Any, parameters: Mapping[str, Any] | None, p: int) -> Me
         raise ValueError("`metric` must be that of rows of features here, got 'precomputed'.")
     given = dict(parameters or {})
     if callable(metric):
-        return OtherMetric(getattr(metric, "__name__", type(metric).__name__), Ordered(metric, given))
+        function = Ordered(metric, given)
+        return OtherMetric(function.name, function)
     name = _ALIASES.get(metric, metric)
     make, known = _MADE.get(name, (None, ()))
     if unknown := sorted(set(given) - set(known)):

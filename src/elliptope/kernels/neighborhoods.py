@@ -10,6 +10,7 @@ exact on the sample. Such kernels are symmetric, but not positive semi-definite,
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -37,7 +38,7 @@ from .graphs import (
     with_itself,
 )
 from .metrics import PRECOMPUTED, Metric, OtherMetric, check_metric, make_metric
-from .pairs import find_rows, kth_distances
+from .pairs import canonical, find_rows, kth_distances
 from .search import Search, make_search
 from .sparse_search import SparseSearch
 
@@ -103,7 +104,13 @@ class NeighborhoodRule(KernelRule):
         if self.holds_distances(X):
             graph, scales = graph_of(X, n_neighbors, rows)
             return GraphKernel(self, graph, scales, n_neighbors, rows)
-        return self.fit_points(X[rows], n_neighbors, count_threads(n_jobs))
+        if not sparse.issparse(X) and X.shape[0] == X.shape[1] and not X.diagonal().any() and np.allclose(X, X.T):
+            warnings.warn(
+                "`X` looks like a matrix of distances, square and symmetric with a diagonal of zeros, and is taken for rows of "
+                "features. metric='precomputed' takes it for distances.",
+                stacklevel=5,
+            )
+        return self.fit_points(canonical(X[rows]), n_neighbors, count_threads(n_jobs))
 
     def fit_points(self, X: Any, n_neighbors: int, n_jobs: int) -> NeighborKernel:
         n = X.shape[0]
@@ -115,8 +122,8 @@ class NeighborhoodRule(KernelRule):
         found = make_search(points, n_neighbors, self.search, n_jobs, metric).nearest(points)
         i, j, d = with_itself(*found, n)
         scales = kth_distances(i, d, n, n_neighbors)
-        remedy = "Scale it up" if scales.min() > 0 else "Raise `n_neighbors`, or leave out rows at distance 0 from others"
-        check_scales(scales, np.arange(n), remedy)
+        euclidean = self.metric in (None, _DEFAULT_METRIC)
+        check_scales(scales, np.arange(n), "Scale it up" if euclidean else "Give rows at distance 0 once, or more neighbours")
         graph = distance_graph(i, j, d, scales)
         kept = graph if self.needs_graph else None
         kernel = NeighborKernel(self, X, scales, n_neighbors, graph, n_jobs)
@@ -224,7 +231,10 @@ class NeighborKernel(NeighborhoodKernel):
         return replace(self, graph=graph).matrix(n_jobs)
 
     def log_rows(self, X: Any) -> sparse.csr_array:
-        X = sparse.csr_array(X) if sparse.issparse(self.points) else X.toarray() if sparse.issparse(X) else X
+        if sparse.issparse(self.points):
+            X = canonical(sparse.csr_array(X))
+        elif sparse.issparse(X):
+            X = X.toarray()
         new = _prepared(self.metric, X, self.rule.metric)
         shape = (X.shape[0], self.n_points)
         i, j, d = self.search.nearest(new)
@@ -311,10 +321,5 @@ def _check_sparse(metric: Metric, X: Any, name: Any) -> None:
 def _prepared(metric: Metric, X: Any, name: Any) -> Any:
     """Rows as the search wants them."""
     _check_sparse(metric, X, name)
-    if sparse.issparse(X):
-        X = sparse.csr_array(X)
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
     check_range(X)
     return metric.prepare(X)

@@ -52,11 +52,20 @@ def distinct_rows(X: Any) -> tuple[Array, Array]:
     return first[order], np.argsort(order)[inverse.ravel()]
 
 
-def _row_classes(X: sparse.csr_array) -> Array:
-    """A number per row, which is that of another exactly if the rows are equal."""
+def canonical(X: Any) -> Any:
+    """Sparse rows in one form: compressed, without zeros, in order, indices as short as can be. Arrays as they are."""
+    if not sparse.issparse(X):
+        return X
     X = sparse.csr_array(X, copy=True)
     X.sum_duplicates()
     X.eliminate_zeros()
+    short = np.int32 if max(*X.shape, X.nnz) < np.iinfo(np.int32).max else np.int64
+    return sparse.csr_array((X.data, X.indices.astype(short), X.indptr.astype(short)), shape=X.shape)
+
+
+def _row_classes(X: sparse.csr_array) -> Array:
+    """A number per row, which is that of another exactly if the rows are equal."""
+    X = canonical(X)
     seen: dict[bytes, int] = {}
     return np.array(
         [

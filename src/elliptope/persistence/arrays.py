@@ -130,8 +130,6 @@ class Points(Field):
     def pack(self, value: Any, place: str, packing: Packing) -> dict[str, Any]:
         if not sparse.issparse(value):
             return Floats(self.rows, self.columns).pack(value, place, packing)
-        value = sparse.csr_array(value, copy=True)
-        value.sum_duplicates()
         return {name: kind.pack(getattr(value, name), f"{place}.{name}", packing) for name, kind in _parts(place).items()}
 
     def unpack(self, stored: Any, place: str, reading: Reading) -> Any:
@@ -142,7 +140,8 @@ class Points(Field):
         data, indices, indptr = (kind.unpack(stored[name], f"{place}.{name}", reading) for name, kind in parts.items())
         shape = (reading.sizes[self.rows], reading.sizes[self.columns])
         _check_rows(indices, indptr, shape, place)
-        return sparse.csr_array((data, indices, indptr), shape=shape)
+        short = np.int32 if max(*shape, len(data)) < np.iinfo(np.int32).max else np.int64
+        return sparse.csr_array((data, indices.astype(short), indptr.astype(short)), shape=shape)
 
 
 class Numbers(Field):
