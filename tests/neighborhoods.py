@@ -5,6 +5,8 @@ import numpy as np
 from common import Naive
 
 RNG = np.random.default_rng(0)
+# Distances within a scale may exceed it by rounding.
+RIM = 1 + 1e-9
 
 
 def distances(X, Y):
@@ -25,7 +27,7 @@ class NaiveNeighbors(Naive):
     def kernel(self, Y):
         D = self.metric(Y, self.X)
         s = self.scales(D)
-        return np.where(np.maximum(s[:, None], self.s) >= D, np.exp(-(D / s[:, None]) * (D / self.s)), 0.0)
+        return np.where(RIM * np.maximum(s[:, None], self.s) >= D, np.exp(-(D / s[:, None]) * (D / self.s)), 0.0)
 
 
 class NaiveOverlap(NaiveNeighbors):
@@ -36,12 +38,12 @@ class NaiveOverlap(NaiveNeighbors):
     def kernel(self, Y):
         D, T = self.metric(Y, self.X), self.metric(self.X, self.X)
         s = self.scales(D)
-        new = [set(np.flatnonzero(d <= r)) for d, r in zip(D, s, strict=True)]
-        old = [set(np.flatnonzero(d <= r)) for d, r in zip(T, self.s, strict=True)]
+        new = [set(np.flatnonzero(d <= RIM * r)) for d, r in zip(D, s, strict=True)]
+        old = [set(np.flatnonzero(d <= RIM * r)) for d, r in zip(T, self.s, strict=True)]
         K = np.zeros(D.shape)
         for i, a in enumerate(new):
             for j, b in enumerate(old):
-                if D[i, j] <= max(s[i], self.s[j]):
+                if D[i, j] <= RIM * max(s[i], self.s[j]):
                     K[i, j] = (len(a & b) / len(a | b)) ** self.exponent
         return K
 

@@ -15,7 +15,6 @@ from sklearn.pipeline import make_pipeline
 
 import elliptope
 from commandline import Runner
-from common import row_error
 from elliptope import SDPEmbedding
 
 OVERLAP = SDPEmbedding(4, kernel="overlap", metric="cosine", n_neighbors=10, normalize="unit", random_state=0)
@@ -78,7 +77,7 @@ def test_command_line(form, cli, tmp_path):
     else:
         table = tmp_path / "text.mtx"
         scipy.io.mmwrite(table, sparse.coo_matrix(X))
-    flags = "--kernel overlap --metric cosine --neighbors 10 --n-components 4 --normalize unit".split()
+    flags = ["--kernel", "overlap", "--metric", "cosine", "--neighbors", "10", "--n-components", "4", "--normalize", "unit"]
     outcome = cli("embed", table, *flags, *options, "--save-model", tmp_path / "model")
     assert outcome.code == 0
     assert f"{X.shape[0]} rows, {X.shape[1]} features" in outcome.err
@@ -100,14 +99,14 @@ def test_command_line_refuses(cli, tmp_path):
     nan = tmp_path / "nan.npz"
     sparse.save_npz(nan, sparse.csr_array([[1.0, 0.0], [np.nan, 1.0], [2.0, 1.0]]))
     cases = {
-        ("embed", table): "text.npz: a sparse matrix; --kernel overlap or --kernel neighbors, best with --metric cosine, take one",
+        ("embed", table): "text.npz: a sparse matrix; --kernel overlap or --kernel neighbors, best with --metric cosine",
         ("embed", table, "--kernel", "overlap", "--standardize"): "a sparse matrix is not standardised",
         ("embed", table, "--kernel", "overlap", "-o", tmp_path / "z.mtx"): "mtx is read, and not written",
         ("path", table): "a sparse matrix, which no kernel with a bandwidth takes",
         ("embed", bad, "--kernel", "overlap"): "not a sparse matrix as scipy.sparse.save_npz writes it, or damaged",
         ("embed", tmp_path / "bad.mtx", "--kernel", "overlap"): "not Matrix Market data, or damaged",
         ("embed", nan, "--kernel", "overlap"): "nan.npz: row 2, column 1: nan is not a finite number",
-        ("fit", table, "--kernel", "overlap", "-o", model, "--columns", "1-5", "--metric", "cosine"): "no rows without a direction",
+        ("fit", table, *"--kernel overlap --metric cosine --columns 1-5 -o".split(), model): "no rows without a direction",
     }
     for argv, message in cases.items():
         outcome = cli(*argv)
@@ -125,7 +124,7 @@ def test_weights_and_chosen_columns(weighted, cli, tmp_path):
     with np.load(table) as parts:
         np.savez(table, **parts, w=w)
     options = ["--weight", "w"] if weighted else []
-    flags = "--kernel neighbors --metric cosine --columns 1-500".split()
+    flags = ["--kernel", "neighbors", "--metric", "cosine", "--columns", "1-500"]
     outcome = cli("embed", table, *flags, *options)
     est = SDPEmbedding(kernel="neighbors", metric="cosine", random_state=0)
     expected = est.fit(X[:, :500], sample_weight=w if weighted else None).embedding_

@@ -91,7 +91,9 @@ USAGE = {
         EMBED + " --n-components 0", "--n-components: must be a whole number of at least 1, got '0'", 2
     ),
     "no jobs": refused(EMBED + " --jobs 0", "--jobs: must be a whole number other than 0 (-1: all cores), got '0'", 2),
-    "neighbors of another kernel": refused(EMBED + " --neighbors 5", "--neighbors applies to --kernel neighbors and overlap only", 2),
+    "neighbors of another kernel": refused(
+        EMBED + " --neighbors 5", "--neighbors applies to --kernel neighbors and overlap only", 2
+    ),
     "neighbors of a named kernel": refused(
         EMBED + " --kernel laplacian --neighbors 5", "--neighbors applies to --kernel neighbors and overlap only", 2
     ),

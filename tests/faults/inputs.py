@@ -51,7 +51,7 @@ DATA: dict[str, tuple[Any, str, type[Exception], str]] = {
     "no rows": (X[:0], r"Found array with 0 sample\(s\)", ValueError, ""),
     "no columns": (X[:, :0], r"Found array with 0 feature\(s\)", ValueError, ""),
     "complex numbers": (X + 1j, "Complex data not supported", ValueError, ""),
-    "sparse matrix": (sparse.csr_array(X), "Sparse data was passed for X, but dense|`X` must be dense for .*got a sparse matrix", TypeError, ""),
+    "sparse matrix": (sparse.csr_array(X), "Sparse data was passed|`X` must be dense for .*got a sparse", TypeError, ""),
     "text": (
         np.array([["a", "b", "c"], ["d", "e", "f"]]),
         "`X`.*'a'|X.*dtype <U1",

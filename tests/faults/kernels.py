@@ -105,7 +105,7 @@ def graph_cases() -> list[Case]:
             asymmetric(),
             "`X` must hold one distance for every pair of points, got two for points",
         ),
-        "no entries": (sparse.csr_array((30, 30)), "`X` must hold the distance to another point in every row; row 0 has none"),
+        "no entries": (sparse.csr_array((30, 30)), "`X` must hold the distance to another point in every row; row 0 has"),
         "NaN": (GRAPH * nan, "contains NaN"),
     }
     return [

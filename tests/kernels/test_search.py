@@ -12,7 +12,7 @@ from elliptope.kernels import search
 from elliptope.kernels.metrics import Euclidean
 from elliptope.kernels.pairs import find_rows, kth_distances
 from elliptope.kernels.search import ApproximateSearch, ScanSearch, TreeSearch, make_search
-from neighborhoods import POINTS, Forgetful, distances
+from neighborhoods import POINTS, RIM, Forgetful, distances
 
 CASES = pytest.mark.parametrize("name", POINTS)
 
@@ -132,7 +132,7 @@ class TestSeenBy:
         # Radii that are distances themselves, to the last bit: whether the rim belongs to a ball is not left to rounding.
         radii, D = np.sort(same_distances(X, X), axis=1)[:, 4], same_distances(Y, X)
         for row, found in enumerate(found_sets(pairs_within_scales(Y, X, radii), len(Y))):
-            assert set(found) == set(np.flatnonzero(radii >= D[row]).tolist())
+            assert set(found) == set(np.flatnonzero(RIM * radii >= D[row]).tolist())
 
     def test_blocks_of_rows(self, monkeypatch):
         X, Y = POINTS["31 columns"], near("31 columns")

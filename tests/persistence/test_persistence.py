@@ -40,7 +40,7 @@ from neighborhoods import Forgetful
 DOUBLE = np.vstack([RANK_4, RANK_4[:5]])
 CORRELATED = rbf_kernel(RANK_4, gamma=0.1)
 SCALED = CORRELATED * np.linspace(1, 2, 40)[:, None] * np.linspace(1, 2, 40)
-COUNTS = sparse.random_array((60, 25), density=0.3, rng=np.random.default_rng(0), format="csr") + sparse.csr_array(np.eye(60, 25))
+COUNTS = sparse.csr_array(np.random.default_rng(0).poisson(0.4, (60, 25)) + np.eye(60, 25))
 GRAPH = KNeighborsTransformer(n_neighbors=12, mode="distance").fit_transform(RANK_4)
 
 # Estimators, what they are fitted to, and their sample weights.
@@ -59,14 +59,14 @@ CASES = {
     "overlap": (SDPEmbedding(kernel=Overlap(exponent=1.5), n_neighbors=8), DOUBLE, weights(45, zeros=4)),
     "overlap, graph": (SDPEmbedding(kernel="overlap", n_neighbors=8, metric="precomputed"), GRAPH, None),
     "overlap, sparse rows": (SDPEmbedding(kernel="overlap", n_neighbors=8, metric="cosine"), COUNTS, None),
-    "neighbors, sparse rows": (SDPEmbedding(kernel="neighbors", n_neighbors=8, metric="manhattan"), COUNTS, weights(60, zeros=4)),
+    "neighbors, sparse rows": (SDPEmbedding(kernel="neighbors", n_neighbors=8, metric="l1"), COUNTS, weights(60, zeros=4)),
     "metric with parameters": (
         SDPEmbedding(kernel=Neighbors(metric="minkowski", metric_params={"p": 3, "w": np.arange(1.0, 13.0)}), n_neighbors=8),
         RANK_4,
         None,
     ),
     "metric with a matrix": (
-        SDPEmbedding(kernel=Overlap(metric="mahalanobis", metric_params={"VI": np.diag(np.arange(1.0, 13.0))}), n_neighbors=8),
+        SDPEmbedding(kernel=Overlap(metric="mahalanobis", metric_params={"VI": 2 * np.eye(12)}), n_neighbors=8),
         RANK_4,
         None,
     ),

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from .._utils.arrays import Array
-from .pairs import kth_distances
+from .pairs import RIM, kth_distances
 
 # Coordinates beyond this, and distances below its inverse, could not be squared.
 _LARGEST = 1e150
@@ -97,7 +97,7 @@ def with_itself(i: Array, j: Array, d: Array, n: int) -> tuple[Array, Array, Arr
 
 def distance_graph(i: Array, j: Array, d: Array, scales: Array) -> sparse.csr_array:
     """The pairs within reach of either point, both ways; distances of zero are stored."""
-    within = d <= np.maximum(scales[i], scales[j])
+    within = d <= RIM * np.maximum(scales[i], scales[j])
     i, j, d = i[within], j[within], d[within]
     return unique_entries(np.r_[i, j], np.r_[j, i], np.r_[d, d], (len(scales), len(scales)))
 

@@ -38,7 +38,7 @@ from .graphs import (
     with_itself,
 )
 from .metrics import PRECOMPUTED, Metric, OtherMetric, check_metric, make_metric
-from .pairs import canonical, find_rows, kth_distances
+from .pairs import RIM, canonical, find_rows, kth_distances
 from .search import Search, make_search
 from .sparse_search import SparseSearch
 
@@ -106,8 +106,8 @@ class NeighborhoodRule(KernelRule):
             return GraphKernel(self, graph, scales, n_neighbors, rows)
         if not sparse.issparse(X) and X.shape[0] == X.shape[1] and not X.diagonal().any() and np.allclose(X, X.T):
             warnings.warn(
-                "`X` looks like a matrix of distances, square and symmetric with a diagonal of zeros, and is taken for rows of "
-                "features. metric='precomputed' takes it for distances.",
+                "`X` looks like a matrix of distances, square and symmetric with a diagonal of zeros, and is taken for rows "
+                "of features. metric='precomputed' takes it for distances.",
                 stacklevel=5,
             )
         return self.fit_points(canonical(X[rows]), n_neighbors, count_threads(n_jobs))
@@ -123,7 +123,7 @@ class NeighborhoodRule(KernelRule):
         i, j, d = with_itself(*found, n)
         scales = kth_distances(i, d, n, n_neighbors)
         euclidean = self.metric in (None, _DEFAULT_METRIC)
-        check_scales(scales, np.arange(n), "Scale it up" if euclidean else "Give rows at distance 0 once, or more neighbours")
+        check_scales(scales, np.arange(n), "Scale it up" if euclidean else "Give rows at distance 0 once, as one with weight")
         graph = distance_graph(i, j, d, scales)
         kept = graph if self.needs_graph else None
         kernel = NeighborKernel(self, X, scales, n_neighbors, graph, n_jobs)
@@ -179,7 +179,7 @@ class NeighborhoodKernel(SparseKernel):
 def neighborhoods(rows: sparse.csr_array, scales: Array) -> sparse.csr_array:
     """N(x), as rows of ones, from the distances of pairs within reach."""
     i, j, d = entries(rows)
-    near = d <= scales[i]
+    near = d <= RIM * scales[i]
     ends = np.cumsum(np.bincount(i[near], minlength=len(scales)))
     parts = (np.ones(near.sum(), dtype=np.int32), j[near].astype(np.int32), np.r_[0, ends].astype(np.int32))
     return sparse.csr_array(parts, shape=rows.shape)
@@ -239,7 +239,7 @@ class NeighborKernel(NeighborhoodKernel):
         shape = (X.shape[0], self.n_points)
         i, j, d = self.search.nearest(new)
         scales = kth_distances(i, d, shape[0], self.n_neighbors)
-        near = d <= scales[i]
+        near = d <= RIM * scales[i]
         rows = unique_entries(i[near], j[near], d[near], shape)
         i, j, d = self.rule.seen_by(self, new, rows, scales)
         own = entries(rows)
@@ -291,7 +291,7 @@ class GraphKernel(NeighborhoodKernel):
         i, j, d = entries(rows)
         check_distances(d)
         scales = kth_distances(i, d, rows.shape[0], self.n_neighbors)
-        within = d <= np.maximum(scales[i], self.scales[j])
+        within = d <= RIM * np.maximum(scales[i], self.scales[j])
         zero = np.flatnonzero(d == 0)
         new, first = np.unique(i[zero], return_index=True)
         old = j[zero[first]]

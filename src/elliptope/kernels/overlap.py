@@ -26,6 +26,7 @@ from .._utils.blocks import BLOCK_ENTRIES, blocks, rows_per_block
 from .._utils.checks import check_positive
 from .graphs import entries
 from .neighborhoods import NeighborhoodKernel, NeighborhoodRule, NeighborKernel, neighborhoods
+from .pairs import RIM
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Overlap(NeighborhoodRule):
             i, j, _ = entries(N[part] @ training)
             i = i + part.start
             d = kernel.metric.value(kernel.metric.between(X, kernel.prepared, i, j))
-            within = d <= kernel.scales[j]
+            within = d <= RIM * kernel.scales[j]
             found.append((i[within], j[within], d[within]))
         i, j, d = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return i, j, d

@@ -11,8 +11,11 @@ from scipy import sparse
 
 from .._utils.arrays import Array
 
-# Searches are asked for a little more than the radius, and the distances of what they find are computed again.
-SLACK = 1 + 1e-9
+# A distance is within a scale up to this factor. The k-th neighbour of a point lies on the rim of its reach: without it,
+# whether the two see each other would change with the last bit of a coordinate, as a file in another format changes it.
+RIM = 1 + 1e-9
+# Searches are asked for a little more than that, and the distances of what they find are computed again.
+SLACK = 1 + 1e-8
 # Rounding of a squared distance, per column and relative to the squared norms, where the square was expanded; generous.
 EXPANSION = 1e-13
 

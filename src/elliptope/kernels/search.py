@@ -23,7 +23,7 @@ from .._utils.arrays import Array
 from .._utils.blocks import blocks, rows_per_block
 from .._utils.threads import in_order, openmp_threads, usable_cores
 from .metrics import Euclidean, Metric, Minkowski, Ordered, OtherMetric, Rows
-from .pairs import EXPANSION, SLACK, flatten, join, kth_distances
+from .pairs import EXPANSION, RIM, SLACK, flatten, join, kth_distances
 from .sparse_search import SparseSearch
 
 # Candidates beyond the k-th, among which rounding may have changed the order.
@@ -119,7 +119,7 @@ class Search(ABC):
         radii = SLACK * self._metric.radius(scales)
         i, j = self._compare_all(X, radii) if len(X) <= _FEW else self._within(X, radii, self._metric.radius(known))
         d = self._metric.value(self._metric.between(X, self._X, i, j))
-        near = d <= scales[j]
+        near = d <= RIM * scales[j]
         return i[near], j[near], d[near]
 
     def _within(self, X: Array, radii: Array, known: Array) -> tuple[Array, Array]:

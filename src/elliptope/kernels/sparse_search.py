@@ -13,7 +13,7 @@ from .._utils.arrays import Array
 from .._utils.blocks import blocks, rows_per_block
 from .._utils.threads import in_order
 from .metrics import Minkowski
-from .pairs import EXPANSION, SLACK
+from .pairs import EXPANSION, RIM, SLACK
 
 
 class SparseSearch:
@@ -42,7 +42,8 @@ class SparseSearch:
             return np.nonzero(self._compared(rows)[0] <= reach)
 
         i, j, d = self._pairs(X, near)
-        return i[d <= scales[j]], j[d <= scales[j]], d[d <= scales[j]]
+        within = d <= RIM * scales[j]
+        return i[within], j[within], d[within]
 
     def _pairs(
         self, X: sparse.csr_array, near: Callable[[sparse.csr_array], tuple[Array, ...]]
