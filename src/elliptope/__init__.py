@@ -6,7 +6,7 @@ from .estimators import DiffusionMap, RKHSEmbedding, SDPEmbedding
 from .estimators.path import bandwidth_path
 from .estimators.recertify import InconsistentModelError, recertify
 from .estimators.streaming import score_to, transform_to
-from .kernels import Neighbors
+from .kernels import Neighbors, Overlap
 from .memory import InsufficientMemoryError, estimate_memory
 from .persistence import ModelFileError, load
 
@@ -16,6 +16,7 @@ __all__ = [
     "InsufficientMemoryError",
     "ModelFileError",
     "Neighbors",
+    "Overlap",
     "RKHSEmbedding",
     "SDPEmbedding",
     "__version__",

@@ -106,7 +106,7 @@ def test_command_line_refuses(cli, tmp_path):
         ("embed", bad, "--kernel", "overlap"): "not a sparse matrix as scipy.sparse.save_npz writes it, or damaged",
         ("embed", tmp_path / "bad.mtx", "--kernel", "overlap"): "not Matrix Market data, or damaged",
         ("embed", nan, "--kernel", "overlap"): "nan.npz: row 2, column 1: nan is not a finite number",
-        ("fit", table, *"--kernel overlap --metric cosine --columns 1-5 -o".split(), model): "no rows without a direction",
+        ("fit", table, *["--kernel", "overlap", "--metric", "cosine", "--columns", "1-5", "-o"], model): "no rows without a direction",
     }
     for argv, message in cases.items():
         outcome = cli(*argv)

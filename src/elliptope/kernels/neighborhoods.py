@@ -123,7 +123,7 @@ class NeighborhoodRule(KernelRule):
         i, j, d = with_itself(*found, n)
         scales = kth_distances(i, d, n, n_neighbors)
         euclidean = self.metric in (None, _DEFAULT_METRIC)
-        check_scales(scales, np.arange(n), "Scale it up" if euclidean else "Give rows at distance 0 once, as one with weight")
+        check_scales(scales, np.arange(n), "Scale it up" if euclidean else "Give rows at distance 0 once, with a larger weight")
         graph = distance_graph(i, j, d, scales)
         kept = graph if self.needs_graph else None
         kernel = NeighborKernel(self, X, scales, n_neighbors, graph, n_jobs)
