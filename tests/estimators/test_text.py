@@ -93,7 +93,7 @@ def test_command_line(form, cli, tmp_path):
 def test_command_line_refuses(cli, tmp_path):
     table = tmp_path / "text.npz"
     sparse.save_npz(table, sparse.csr_array(tfidf()))
-    model, bad = tmp_path / "model", tmp_path / "bad.npz"
+    bad = tmp_path / "bad.npz"
     np.savez(bad, format=np.array("csr"), shape=[3, 3], data=np.ones(2), indices=[0, 9], indptr=[0, 1, 2, 2])
     (tmp_path / "bad.mtx").write_text("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 9 1.0\n")
     nan = tmp_path / "nan.npz"
@@ -106,7 +106,7 @@ def test_command_line_refuses(cli, tmp_path):
         ("embed", bad, "--kernel", "overlap"): "not a sparse matrix as scipy.sparse.save_npz writes it, or damaged",
         ("embed", tmp_path / "bad.mtx", "--kernel", "overlap"): "not Matrix Market data, or damaged",
         ("embed", nan, "--kernel", "overlap"): "nan.npz: row 2, column 1: nan is not a finite number",
-        ("fit", table, *["--kernel", "overlap", "--metric", "cosine", "--columns", "1-5", "-o"], model): "no rows without a direction",
+        ("embed", table, "--kernel", "overlap", "--metric", "cosine", "--columns", "1-5"): "no rows without a direction",
     }
     for argv, message in cases.items():
         outcome = cli(*argv)

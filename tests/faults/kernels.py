@@ -210,12 +210,12 @@ SINGLE = [
     case(
         "metric='cosine', a row of zeros",
         lambda: SDPEmbedding(kernel="overlap", n_neighbors=6, metric="cosine").fit(changed(X, (4, slice(None)), value=0.0)),
-        Error("`X` must have no rows without a direction.*got row 4 .*leave them out"),
+        Error("`X` must have no rows without a direction: of zeros for metric='cosine'.*Leave out row 4 "),
     ),
     case(
         "metric='cosine', transform of a row of zeros",
         lambda: SDPEmbedding(kernel="overlap", n_neighbors=6, metric="cosine").fit(X).transform(np.zeros((1, 3))),
-        Error("`X` must have no rows without a direction.*got row 0 "),
+        Error("`X` must have no rows without a direction.*Leave out row 0 "),
     ),
     case(
         "metric='haversine', three columns",

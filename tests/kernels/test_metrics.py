@@ -273,6 +273,21 @@ class TestSparseRows:
         est.set_params(metric="l2")
         np.testing.assert_allclose(est.fit(sparse.csr_array(X)).embedding_, est.fit(X).embedding_, atol=1e-6)
 
+    def test_empty_rows_go_by_their_numbers_in_what_was_given(self):
+        X = counts()
+        X[[30, 40]] = 0
+        est = SDPEmbedding(kernel="overlap", metric="cosine", n_neighbors=9, random_state=0)
+        w = np.ones(70)
+        w[:3] = w[40] = 0
+        for rows in (X, sparse.csr_array(X)):
+            with pytest.raises(ValueError, match=r"Leave out rows 30, 40 \(counted from 0\)"):
+                est.fit(rows)
+            with pytest.raises(ValueError, match=r"Leave out row 30 "):
+                est.fit(rows, sample_weight=w)
+            est.fit(rows[np.arange(70) % 10 > 0])
+            with pytest.raises(ValueError, match=r"Leave out row 30 "):
+                list(est.transform_blocks(rows, block_rows=8))
+
     def test_distinct_rows(self):
         X = counts()
         for rows in (X, sparse.csr_array(X)):

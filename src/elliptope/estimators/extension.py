@@ -26,6 +26,7 @@ from .._utils.blocks import blocks, rows_per_block
 from .._utils.checks import name_rows
 from .._utils.threads import in_order
 from ..kernels.base import FittedFormula, FittedKernel
+from ..kernels.metrics import RowError
 
 # Radii are capped so that their squares, the values b(x, x) of the learned kernel, stay finite.
 _MAX_LOG_RADIUS = 0.5 * math.log(np.finfo(float).max) - 1
@@ -80,7 +81,10 @@ class Extension:
 
         def block(part: slice) -> tuple[slice, Attention]:
             rows = X[part]
-            sums, total, top, nearest = self._accumulate(rows, values, log_w, log_scale)
+            try:
+                sums, total, top, nearest = self._accumulate(rows, values, log_w, log_scale)
+            except RowError as error:
+                raise RowError(error.message, error.rows + part.start + first) from None
             lost = np.flatnonzero(~np.isfinite(top))
             if len(lost):
                 raise ValueError(

@@ -41,10 +41,21 @@ from .._utils.checks import check_factor, check_vector, name_rows
 
 # Entries of rows compared at a time: differences stay in a core's cache.
 _CACHED = 2**16
+_NO_DIRECTION = (
+    "`X` must have no rows without a direction: of zeros for metric='cosine', of equal numbers for 'correlation'. Leave out {}."
+)
 # Rows on which a user's function is tried out.
 _TRIED = 64
 
 Rows = Any  # (n, p): an array, or a sparse matrix in compressed rows
+
+
+class RowError(ValueError):
+    """Rows that a metric cannot take. The ``message`` has a place for them; whoever has cut X into parts names them anew."""
+
+    def __init__(self, message: str, rows: Array) -> None:
+        super().__init__(message.format(name_rows(rows)))
+        self.message, self.rows = message, rows
 
 
 class Metric(ABC):
@@ -215,10 +226,7 @@ def _unit(X: Rows) -> Rows:
     """Rows of length 1, by sums whose rounding does not depend on the other rows; one of zeros has no direction."""
     size = abs(X).max(axis=1).toarray().ravel() if sparse.issparse(X) else np.abs(X).max(axis=1)
     if not size.all():
-        raise ValueError(
-            f"`X` must have no rows without a direction, which metric='cosine' (all entries zero) and 'correlation' (all "
-            f"equal) compare, got {name_rows(np.flatnonzero(size == 0))}; leave them out."
-        )
+        raise RowError(_NO_DIRECTION, np.flatnonzero(size == 0))
     X = _divided(X, size)  # squares neither overflow nor vanish
     lengths = Euclidean()._lengths_of_sparse(X) if sparse.issparse(X) else Euclidean()._lengths(X)
     return _divided(X, lengths)

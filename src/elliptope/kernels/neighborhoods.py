@@ -37,7 +37,7 @@ from .graphs import (
     unique_entries,
     with_itself,
 )
-from .metrics import PRECOMPUTED, Metric, OtherMetric, check_metric, make_metric
+from .metrics import PRECOMPUTED, Metric, OtherMetric, RowError, check_metric, make_metric
 from .pairs import RIM, canonical, find_rows, kth_distances
 from .search import Search, make_search
 from .sparse_search import SparseSearch
@@ -110,7 +110,10 @@ class NeighborhoodRule(KernelRule):
                 "of features. metric='precomputed' takes it for distances.",
                 stacklevel=5,
             )
-        return self.fit_points(canonical(X[rows]), n_neighbors, count_threads(n_jobs))
+        try:
+            return self.fit_points(canonical(X[rows]), n_neighbors, count_threads(n_jobs))
+        except RowError as error:
+            raise RowError(error.message, rows[error.rows]) from None
 
     def fit_points(self, X: Any, n_neighbors: int, n_jobs: int) -> NeighborKernel:
         n = X.shape[0]
@@ -122,8 +125,8 @@ class NeighborhoodRule(KernelRule):
         found = make_search(points, n_neighbors, self.search, n_jobs, metric).nearest(points)
         i, j, d = with_itself(*found, n)
         scales = kth_distances(i, d, n, n_neighbors)
-        euclidean = self.metric in (None, _DEFAULT_METRIC)
-        check_scales(scales, np.arange(n), "Scale it up" if euclidean else "Give rows at distance 0 once, with a larger weight")
+        plain = self.metric in (None, _DEFAULT_METRIC)
+        check_scales(scales, np.arange(n), "Scale it up" if plain else "Give rows at distance 0 once, with a larger weight")
         graph = distance_graph(i, j, d, scales)
         kept = graph if self.needs_graph else None
         kernel = NeighborKernel(self, X, scales, n_neighbors, graph, n_jobs)
