@@ -42,7 +42,8 @@ from .._utils.checks import check_factor, check_vector, name_rows
 # Entries of rows compared at a time: differences stay in a core's cache.
 _CACHED = 2**16
 _NO_DIRECTION = (
-    "`X` must have no rows without a direction: of zeros for metric='cosine', of equal numbers for 'correlation'. Leave out {}."
+    "`X` must have no rows without a direction: of zeros for metric='cosine', of equal numbers for 'correlation'. "
+    "Leave out {}."
 )
 # Rows on which a user's function is tried out.
 _TRIED = 64
