@@ -28,6 +28,7 @@ def read_training_data(args: argparse.Namespace, console: Console) -> Data:
     if data.X.shape[0] < 2:
         raise CommandError(f"{data.source}: 1 row; an embedding takes 2 or more")
     console.note(data.describe())
+    console.name_row = data.name_row
     return data
 
 
@@ -40,7 +41,7 @@ def scale(args: argparse.Namespace, data: Data, console: Console) -> tuple[Array
     with np.errstate(over="ignore", invalid="ignore"):
         constant = _some(data, np.ptp(data.X, axis=0) == 0)
     if constant:
-        console.note(f"{data.source}: constant, and without influence: {listing(constant)}")
+        console.note(f"{data.source}: constant columns have no influence: {listing(constant)}")
     if not args.standardize:
         if unlike := _unlike(data.X):
             console.note(f"{data.source}: columns differ {unlike}; --standardize puts them on one scale")
@@ -103,7 +104,8 @@ def fit(args: argparse.Namespace, data: Data, console: Console) -> Model:
 
 def check_sparse(data: Data, est: Any) -> None:
     """Raise if the table is a sparse matrix and the estimator does not take one."""
-    if data.is_sparse and not est._accepts_sparse:
+    rule = find_kernel(getattr(est, "kernel", None))
+    if data.is_sparse and (rule is None or not rule.accepts_sparse):
         kernels = "--kernel overlap or --kernel neighbors, best with --metric cosine"
         raise CommandError(f"{data.source}: a sparse matrix; {kernels}, take one")
 

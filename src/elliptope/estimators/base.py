@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from .._utils.arrays import Array
+from .._utils.callers import underflows_to_zero
 from .._utils.threads import count_threads
 from ..kernels.choice import find_kernel
 from ..kernels.metrics import PRECOMPUTED
@@ -50,7 +51,7 @@ class Embedding(Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         return self
 
     def _finish(self, Xi: Array) -> Array:
-        return finish(Xi, self.n_components_, self.normalize)
+        return finish(Xi, self.n_components_, self.training_.normalize)
 
 
 class KernelEmbedding(Embedding):
@@ -64,15 +65,15 @@ class KernelEmbedding(Embedding):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         rule = find_kernel(self.kernel)
-        distances = self._accepts_sparse and isinstance(self.metric, str) and self.metric == PRECOMPUTED
+        takes_sparse = rule is not None and rule.accepts_sparse
+        distances = takes_sparse and isinstance(self.metric, str) and self.metric == PRECOMPUTED
         tags.input_tags.pairwise = rule is not None and (rule.pairwise or distances)
-        tags.input_tags.sparse = self._accepts_sparse
+        tags.input_tags.sparse = takes_sparse
         return tags
 
     @property
     def _accepts_sparse(self) -> bool:
-        rule = find_kernel(self.kernel)
-        return rule is not None and rule.accepts_sparse
+        return self.training_.extension.kernel.is_sparse
 
     def score_samples(self, X: Array) -> Array:
         r"""Log density of the training points at each row, up to a constant: :math:`\log m_e(x)`.
@@ -82,9 +83,10 @@ class KernelEmbedding(Embedding):
         """
         return self._score_rows(self._check_new(X))
 
+    @underflows_to_zero
     def _score_rows(self, X: Array, *, first: int = 0) -> Array:
         extension: Extension = self.training_.extension
-        return extension.log_mass(X, first=first, n_jobs=count_threads(self.n_jobs))
+        return extension.log_mass(X, numbers=range(first, first + X.shape[0]), n_jobs=count_threads(self.n_jobs))
 
 
 def finish(Xi: Array, n_components: int, normalize: str | None) -> Array:

@@ -48,7 +48,7 @@ _SPARSE: dict[type, dict[str, Field]] = {
     NeighborKernel: {
         "rule": OneOf(_RULES),
         "points": Points("n", "p"),
-        "scales": Floats("n", positive=True),
+        "scales": Floats("n", positive=True, squared=True),
         "n_neighbors": Integer(low=2),
         "graph": Optional(Graph("n")),
         "n_jobs": Integer(low=1),
@@ -56,7 +56,7 @@ _SPARSE: dict[type, dict[str, Field]] = {
     GraphKernel: {
         "rule": OneOf(_RULES),
         "graph": Graph("n"),
-        "scales": Floats("n", positive=True),
+        "scales": Floats("n", positive=True, squared=True),
         "n_neighbors": Integer(low=2),
         "columns": Indices("n", below="p"),
     },
@@ -73,7 +73,7 @@ _EXTENSION = OneOf(
     {
         Extension: {
             "kernel": _KERNEL,
-            "w": Floats("n", positive=True),
+            "w": Floats("n", positive=True, squared=True),
             "m": Floats("n", positive=True),
             "M": Number(positive=True),
             "self_similarity": Floats("n", positive=True),
@@ -86,12 +86,12 @@ _LINEAR_EXTENSION = OneOf(
         LinearExtension: {
             "kernel": OneOf(_FITTED_FORMULA),
             "alpha": Floats("n", "r"),
-            "w": Floats("n", positive=True),
+            "w": Floats("n", positive=True, squared=True),
         }
     }
 )
 # `rows` come first: they say what n is.
-_ROWS: dict[str, Field] = {"rows": Indices("n", below="N")}
+_ROWS: dict[str, Field] = {"rows": Indices("n", below="N"), "normalize": Optional(Choice(("unit",)))}
 _TRAINING: dict[type, dict[str, Field]] = {
     SDPTraining: _ROWS | {"extension": _EXTENSION, "diagonal": _DIAGONAL},
     DiffusionTraining: _ROWS | {"extension": _EXTENSION, "factor": Floats("r")},
@@ -104,8 +104,18 @@ _TRAINING: dict[type, dict[str, Field]] = {
         "place": Indices("N", below="n", low=-1),
     },
 }
-_NULL_SPACE = OneOf({NullSpace: {"nullity": Integer(), "spectral_gap": Number(), "rank": Integer(), "unique": Flag()}})
-_CERTIFICATE = OneOf(
+_NULL_SPACE = OneOf(
+    {
+        NullSpace: {
+            "nullity": Integer(),
+            "spectral_gap": Number(),
+            "rank": Integer(),
+            "unique": Flag(),
+            "curvature": Number(),
+        }
+    }
+)
+CERTIFICATE = OneOf(
     {
         Certificate: {
             "objective": Number(),
@@ -123,14 +133,15 @@ _CERTIFICATE = OneOf(
         }
     }
 )
+STATUS = Choice(("optimal", "degenerate", "unconfirmed", "max_iter", "interrupted"))
 _COMMON: dict[str, Field] = {
     "n_features_in_": Integer(low=1, size="p"),
     "n_components_": Integer(low=1, size="k"),
     "embedding_": Floats("N", "k"),
 }
 _CERTIFIED: dict[str, Field] = {
-    "certificate_": _CERTIFICATE,
-    "status_": Choice(("optimal", "degenerate", "unconfirmed", "max_iter", "interrupted")),
+    "certificate_": CERTIFICATE,
+    "status_": STATUS,
     "n_iter_": Integer(),
     "n_products_": Integer(),
     "eigenvalues_": Floats("r"),

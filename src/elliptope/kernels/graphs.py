@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from .._utils.arrays import Array
+from .._utils.callers import warn
+from .._utils.checks import LARGEST_SQUARED
 from .pairs import RIM, kth_distances
 
-# Coordinates beyond this, and distances below its inverse, could not be squared.
-_LARGEST = 1e150
 # Relative difference of a distance and the distance back that may be due to rounding, even to single precision.
 _ASYMMETRY = 1e-5
 
 
 def check_range(X: Any) -> None:
     size = float(np.abs(X.data if sparse.issparse(X) else X).max(initial=0.0))
-    if size > _LARGEST:
-        raise ValueError(f"`X` must be at most {_LARGEST:g} in size, so that distances can be squared, got {size:.6g}.")
+    if size > LARGEST_SQUARED:
+        raise ValueError(
+            f"`X` must be at most {LARGEST_SQUARED:g} in size, so that distances can be squared, got {size:.6g}."
+        )
 
 
 def check_distances(d: Array) -> None:
-    if d.min(initial=0.0) < 0 or d.max(initial=0.0) > _LARGEST:
-        raise ValueError(f"`X` must hold distances from 0 to {_LARGEST:g}, got {d.min():.6g} to {d.max():.6g}.")
+    if d.min(initial=0.0) < 0 or d.max(initial=0.0) > LARGEST_SQUARED:
+        raise ValueError(f"`X` must hold distances from 0 to {LARGEST_SQUARED:g}, got {d.min():.6g} to {d.max():.6g}.")
 
 
 def graph_of(X: Any, n_neighbors: int, support: Array) -> tuple[sparse.csr_array, Array]:
@@ -45,10 +46,9 @@ def graph_of(X: Any, n_neighbors: int, support: Array) -> tuple[sparse.csr_array
             f"`X` must hold the distance to another point in every row; row {support[counts.argmin()]} has none."
         )
     if counts.max() < n_neighbors <= n:
-        warnings.warn(
+        warn(
             f"`n_neighbors` = {n_neighbors} has no effect: no row of `X` has the distances to more than {counts.max()} "
-            f"points, itself included. The scale of a point is the largest of them.",
-            stacklevel=6,
+            f"points, itself included. The scale of a point is the largest of them."
         )
     scales = kth_distances(i, d, n, n_neighbors)
     check_scales(scales, support, "Give points that coincide once, with a larger sample_weight")
@@ -82,10 +82,10 @@ def one_distance_per_pair(i: Array, j: Array, d: Array, rows: Array) -> Array:
 
 
 def check_scales(scales: Array, rows: Array, remedy: str) -> None:
-    if scales.min() < 1 / _LARGEST:
+    if scales.min() < 1 / LARGEST_SQUARED:
         raise ValueError(
-            f"`X` must have distances of at least {1 / _LARGEST:g} among those to the n_neighbors nearest points; in row "
-            f"{rows[scales.argmin()]} the largest is {scales.min():.6g}. {remedy}."
+            f"`X` must have distances of at least {1 / LARGEST_SQUARED:g} among those to the n_neighbors nearest points; "
+            f"in row {rows[scales.argmin()]} the largest is {scales.min():.6g}. {remedy}."
         )
 
 

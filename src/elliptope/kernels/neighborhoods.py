@@ -10,7 +10,6 @@ exact on the sample. Such kernels are symmetric, but not positive semi-definite,
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -104,12 +103,6 @@ class NeighborhoodRule(KernelRule):
         if self.holds_distances(X):
             graph, scales = graph_of(X, n_neighbors, rows)
             return GraphKernel(self, graph, scales, n_neighbors, rows)
-        if not sparse.issparse(X) and X.shape[0] == X.shape[1] and not X.diagonal().any() and np.allclose(X, X.T):
-            warnings.warn(
-                "`X` looks like a matrix of distances, square and symmetric with a diagonal of zeros, and is taken for rows "
-                "of features. metric='precomputed' takes it for distances.",
-                stacklevel=5,
-            )
         try:
             return self.fit_points(canonical(X[rows]), n_neighbors, count_threads(n_jobs))
         except RowError as error:

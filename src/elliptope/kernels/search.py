@@ -22,6 +22,7 @@ from sklearn.neighbors import BallTree, NearestNeighbors
 from .._utils.arrays import Array
 from .._utils.blocks import blocks, rows_per_block
 from .._utils.threads import in_order, openmp_threads, usable_cores
+from .distances import power_of_two
 from .metrics import Euclidean, Metric, Minkowski, Ordered, OtherMetric, Rows
 from .pairs import EXPANSION, RIM, SLACK, flatten, join, kth_distances
 from .sparse_search import SparseSearch
@@ -50,6 +51,8 @@ EUCLIDEAN = Euclidean()
 
 def pairs_within(X: Array, radius: float, n_jobs: int) -> Iterator[tuple[slice, Array, Array, Array]]:
     """Pairs (i, j), i ≤ j, at distances up to ``radius``: a slice of rows, then i, j and their distances, in order of i."""
+    exponent = power_of_two(radius, X)
+    X, radius = np.ldexp(X, exponent) if exponent else X, math.ldexp(radius, exponent)
     centred = X - np.median(X, axis=0)
     algorithm = _radius_algorithm(centred, radius)
     search = NearestNeighbors(radius=SLACK * radius, algorithm=algorithm, n_jobs=n_jobs).fit(centred)
@@ -60,7 +63,7 @@ def pairs_within(X: Array, radius: float, n_jobs: int) -> Iterator[tuple[slice, 
         i, j = i[i <= j], j[i <= j]
         d = EUCLIDEAN.between(X, X, i, j)
         within = d <= radius
-        yield part, i[within], j[within], d[within]
+        yield part, i[within], j[within], np.ldexp(d[within], -exponent)
 
 
 def _radius_algorithm(X: Array, radius: float) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from .._utils.arrays import Array
+from .._utils.checks import LARGEST_SQUARED
 from .container import ModelFileError, is_fortran, shown
 from .fields import LARGEST_INTEGER, Field, Number, Packing, Reading, take
 
@@ -56,16 +57,18 @@ class ArrayField(Field):
 
 
 class Floats(ArrayField):
-    """Finite numbers; positive ones if asked for."""
+    """Finite numbers; if asked for, positive ones, and such that can be squared."""
 
     dtype = "<f8"
 
-    def __init__(self, *shape: str, positive: bool = False) -> None:
-        self.shape, self.positive = shape, positive
+    def __init__(self, *shape: str, positive: bool = False, squared: bool = False) -> None:
+        self.shape, self.positive, self.squared = shape, positive, squared
 
     def check(self, array: Array, place: str) -> None:
         if not np.isfinite(array).all() or (self.positive and not (array > 0).all()):
             raise ModelFileError(f"`{place}` must be {'positive and ' if self.positive else ''}finite")
+        if self.squared and array.size and (largest := float(np.abs(array).max())) > LARGEST_SQUARED:
+            raise ModelFileError(f"`{place}` must be at most {LARGEST_SQUARED:g} in size, got {largest:.3g}")
 
 
 class Indices(ArrayField):
@@ -122,19 +125,19 @@ class Graph(Field):
 
 
 class Points(Field):
-    """Rows of features: an array, or a sparse matrix as the three arrays of compressed rows, with ascending columns."""
+    """Rows of features, which can be squared: an array, or a sparse matrix as the three arrays of compressed rows."""
 
     def __init__(self, rows: str, columns: str) -> None:
         self.rows, self.columns = rows, columns
 
     def pack(self, value: Any, place: str, packing: Packing) -> dict[str, Any]:
         if not sparse.issparse(value):
-            return Floats(self.rows, self.columns).pack(value, place, packing)
+            return Floats(self.rows, self.columns, squared=True).pack(value, place, packing)
         return {name: kind.pack(getattr(value, name), f"{place}.{name}", packing) for name, kind in _parts(place).items()}
 
     def unpack(self, stored: Any, place: str, reading: Reading) -> Any:
         if isinstance(stored, dict) and "array" in stored:
-            return Floats(self.rows, self.columns).unpack(stored, place, reading)
+            return Floats(self.rows, self.columns, squared=True).unpack(stored, place, reading)
         parts = _parts(place)
         take(stored, tuple(parts), place)
         data, indices, indptr = (kind.unpack(stored[name], f"{place}.{name}", reading) for name, kind in parts.items())

@@ -12,7 +12,7 @@ from ..._utils.arrays import Array, like
 from ..._utils.rounding import UNIT
 from ...operators.metric import Metric
 from ..iterate import Iterate
-from ..problem import Meter
+from ..problem import Meter, OutOfProducts
 from .certificate import Certificate, bound, dual_metrics
 from .chebyshev import Tested, chebyshev_test
 from .deflation import almost_null, lifted, projected
@@ -42,7 +42,8 @@ def certify_by_tests(
     """A probabilistic bound, and a direction of negative curvature of L if one was met.
 
     Lanczos tells in which metric a test is cheapest. Where it meets eigenvalues so negative that ``tol`` is out of reach,
-    H is at a saddle point, and with ``saddle`` that is all: the ascent goes on. Without, the test bounds what is there.
+    H is at a saddle point, and with ``saddle`` that is all: the ascent goes on. Without, the test bounds what is there, or,
+    where the products do not suffice for it, the best bound is returned that there is by then.
     """
     tuning, metrics = meter.problem.tuning, dual_metrics(iterate)
     runs = whitened_lanczos(meter, iterate, metrics.values(), rng, tuning.lanczos_steps)
@@ -55,27 +56,44 @@ def certify_by_tests(
         name: tuning.attempt_shift * tol * iterate.gain / metric.total(iterate.objective) for name, metric in metrics.items()
     }
     null: NullSpace | None = None
-    if "slack" in found and -found["slack"].lower <= max(aims["slack"], 0.0) and iterate.defect <= tuning.basin:
+    # Without an ascent that could go on, what is zero to working precision is no saddle point.
+    reach = max(aims.get("slack", 0.0), 0.0 if saddle or found[name].exhausted else ZERO)
+    if "slack" in found and -found["slack"].lower <= reach and iterate.defect <= tuning.basin:
         strict, null = _certify_null_space(meter, iterate, metrics["slack"], found["slack"], rng)
         if strict is not None and strict.relative_gap <= tol:
             return strict, None
-        certificate = replace(certificate, null_space=null)
+        certificate = _smaller(replace(certificate, null_space=null), strict)
     # Nothing is sharper than Lanczos in the whole space.
     if certificate.relative_gap <= tol or iterate.gain <= 0 or found[name].exhausted:
         return certificate, escape
     # At least twice the negative eigenvalues that Lanczos has met.
     targets = {name: max(aims[name], -2 * found[name].lower) for name in found}
     name = min(found, key=lambda name: found[name].upper / targets[name])
-    metric, ritz = metrics[name], found[name]
-    if saddle and -ritz.lower > aims[name]:
+    if saddle and -found[name].lower > aims[name]:
         return certificate, escape
+    try:
+        sharper, direction = _certify_shift(meter, iterate, name, metrics[name], found[name], targets[name], rng)
+    except OutOfProducts:
+        if saddle:
+            raise
+        return certificate, escape
+    return _smaller(certificate, replace(sharper, null_space=null)), escape if direction is None else direction
+
+
+def _smaller(certificate: Certificate, other: Certificate | None) -> Certificate:
+    """The certificate with the smaller gap."""
+    return certificate if other is None else min(certificate, other, key=lambda c: c.gap)
+
+
+def _certify_shift(
+    meter: Meter, iterate: Iterate, name: str, metric: Metric, ritz: Ritz, target: float, rng: np.random.Generator
+) -> tuple[Certificate, Array | None]:
+    """The bound that a test of L plus about ``target`` times the metric gives; and a direction in which L is negative."""
     upper = ritz.upper + 0.05 * (ritz.upper - ritz.lower)  # Ritz values lie within the spectrum
-    test = _shift_test(meter, iterate, metric, upper, targets[name], rng)
+    test = _shift_test(meter, iterate, metric, upper, target, rng)
     (tested,) = run_together(meter.product, [_whitened(iterate, metric, test)])
-    if tested.direction is not None:
-        escape = metric.unwhiten(tested.direction[:, None])[:, 0]
-    sharper = replace(_bound(meter, iterate, name, metric, tested.shift), null_space=null)
-    return min(certificate, sharper, key=lambda c: c.gap), escape
+    direction = None if tested.direction is None else metric.unwhiten(tested.direction[:, None])[:, 0]
+    return _bound(meter, iterate, name, metric, tested.shift), direction
 
 
 def _certify_null_space(
