@@ -6,7 +6,7 @@ from .estimators import DiffusionMap, MultiscaleEmbedding, RKHSEmbedding, SDPEmb
 from .estimators.path import bandwidth_path
 from .estimators.recertify import InconsistentModelError, recertify
 from .estimators.streaming import score_to, transform_to
-from .kernels import Neighbors
+from .kernels import Neighbors, Overlap
 from .memory import InsufficientMemoryError, estimate_memory
 from .persistence import ModelFileError, load
 
@@ -17,6 +17,7 @@ __all__ = [
     "ModelFileError",
     "MultiscaleEmbedding",
     "Neighbors",
+    "Overlap",
     "RKHSEmbedding",
     "SDPEmbedding",
     "__version__",

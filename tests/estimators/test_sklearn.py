@@ -9,9 +9,11 @@ from elliptope import DiffusionMap, MultiscaleEmbedding, RKHSEmbedding, SDPEmbed
     [
         SDPEmbedding(),
         SDPEmbedding(kernel="neighbors", n_neighbors=3),
+        SDPEmbedding(kernel="overlap", n_neighbors=3, metric="manhattan"),
         MultiscaleEmbedding(n_neighbors=3, tol=1e-8),
         RKHSEmbedding(),
         DiffusionMap(),
+        DiffusionMap(kernel="overlap", n_neighbors=3),
     ]
 )
 def test_sklearn_contract(estimator, check):

@@ -26,6 +26,7 @@ from .._utils.callers import warn
 from .._utils.checks import name_rows
 from .._utils.threads import in_order
 from ..kernels.base import FittedFormula, FittedKernel
+from ..kernels.metrics import RowError
 from ..operators import weight_unit
 
 # Row numbers, one for every row.
@@ -95,7 +96,10 @@ class Extension:
 
         def block(part: slice) -> tuple[slice, Attention]:
             rows, named = X[part], np.asarray(numbers[part])
-            sums, total, top, nearest = self._accumulate(rows, values, log_w, log_scale)
+            try:
+                sums, total, top, nearest = self._accumulate(rows, values, log_w, log_scale)
+            except RowError as error:
+                raise RowError(error.message, named[error.rows]) from None
             _refuse_lost_rows(top, named)
             sums /= total[:, None]
             sums -= c

@@ -45,7 +45,7 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
     ----------
     n_components : int or None
         Columns of the embedding: the leading ones of each scale in turn. None: all of them.
-    kernel, n_neighbors
+    kernel, n_neighbors, metric
         As for :class:`~elliptope.SDPEmbedding`.
     diffusion_times, spreads, weights : sequences of the same length
         t, η and ω of every scale.
@@ -88,8 +88,9 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         self,
         n_components: int | None = None,
         *,
-        kernel: str | Callable = "neighbors",
+        kernel: str | Callable = "overlap",
         n_neighbors: int = 15,
+        metric: str | Callable = "euclidean",
         diffusion_times: Sequence[int] = (32, 1),
         spreads: Sequence[float] = (0.1, 1.0),
         weights: Sequence[float] = (1.0, 1.0),
@@ -103,6 +104,7 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         self.n_components = n_components
         self.kernel = kernel
         self.n_neighbors = n_neighbors
+        self.metric = metric
         self.diffusion_times = diffusion_times
         self.spreads = spreads
         self.weights = weights

@@ -14,7 +14,7 @@ from .._utils.arrays import Array
 from .._utils.checks import check_choice
 from .._utils.threads import count_threads
 from ..kernels.base import FittedFormula, FittedKernel, KernelRule
-from ..kernels.choice import PSD_NAMES, find_kernel, unknown_kernel
+from ..kernels.choice import KERNEL_NAMES, find_kernel, unknown_kernel
 from ..memory.planner import choose_operator, size_of
 from ..operators import (
     DenseOperator,
@@ -104,7 +104,13 @@ def pose(X: Any, sample_weight: Array | None, estimator: Any, *, only: str | Non
     n_jobs = count_threads(estimator.n_jobs)
     rule = find_kernel(estimator.kernel)
     if rule is None:
-        raise unknown_kernel(estimator.kernel, PSD_NAMES)
+        raise unknown_kernel(estimator.kernel, KERNEL_NAMES)
+    rule = rule.for_metric(estimator.metric)
+    if sparse.issparse(X) and not rule.accepts_sparse:
+        raise TypeError(
+            f"`X` must be dense for kernel={estimator.kernel!r}, got a sparse matrix; the kernels 'neighbors' and 'overlap' "
+            f"take one."
+        )
     operator = _plan(size_of(X, None if rule.pairwise else sample_weight), estimator, only, n_jobs)
     given = validate_rows(X, sample_weight, estimator, accept_sparse=rule.accepts_sparse, pairwise=rule.pairwise)
     sample = _points(given, rule)
@@ -131,7 +137,8 @@ def _plan(size: tuple[int, int] | None, estimator: Any, only: str | None, n_jobs
     if size is None:
         return "dense"
     if only is not None:
-        return choose_operator(*size, kernel=estimator.kernel, only=only, estimator=type(estimator).__name__)
+        name = type(estimator).__name__
+        return choose_operator(*size, kernel=estimator.kernel, only=only, estimator=name, n_neighbors=estimator.n_neighbors)
     return choose_operator(
         *size,
         kernel=estimator.kernel,
@@ -153,7 +160,7 @@ def _points(given: Rows, rule: KernelRule) -> Sample:
             f"{len(w) - weighted} of {len(w)}, or less than {_NO_WEIGHT:g} of the largest, which counts as zero."
         )
     # How often a point occurs says nothing about its neighbours. Rows of a graph have no coordinates to compare.
-    merged = rule.merges_equal_rows and not sparse.issparse(given.X)
+    merged = rule.merges_equal_rows and not rule.holds_distances(given.X)
     return distinct_points(given.X, w) if merged else weighted_rows(w)
 
 

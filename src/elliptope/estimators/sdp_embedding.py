@@ -52,11 +52,11 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
     n_components : int or None
         Columns of the embedding. None: the rank of the optimum. An int keeps the leading ones; columns beyond the rank
         are zero.
-    kernel : {"gaussian", "laplacian", "matern", "neighbors", "precomputed"}, Kernel, Neighbors or callable
+    kernel : {"gaussian", "laplacian", "matern", "neighbors", "overlap", "precomputed"}, Kernel, rule or callable
         ``"neighbors"``: every point has its own scale, the distance to its ``n_neighbors``-th nearest point, beyond which
-        the kernel is zero; see :mod:`elliptope.kernels.neighbors`. Use it for large data or clusters. ``fit`` also takes a
-        sparse graph of distances, such as ``KNeighborsTransformer`` makes, and ``transform`` then rows of the same kind, in
-        which a distance of zero marks a training point.
+        the kernel is zero; see :mod:`elliptope.kernels.neighbors`. ``"overlap"``: points are similar as far as they have the
+        same neighbours; see :mod:`elliptope.kernels.overlap`. Use one of them for large data or clusters. They take any
+        ``metric``, and sparse X.
         ``"precomputed"``: ``fit`` takes the kernel matrix, ``transform`` the cross-kernel block. A callable
         ``k(X, Y) -> (n, m)`` must be symmetric, non-negative and psd. A :class:`~elliptope.kernels.Kernel` carries its own
         bandwidth.
@@ -70,8 +70,15 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
     normalize : {None, "unit"}
         ``"unit"``: rows, after truncation to ``n_components``, are projected to the unit sphere.
     n_neighbors : int
-        For ``kernel="neighbors"``, at least 2, a point counting itself; has no effect on the other kernels, nor on the
-        bandwidth rules.
+        For the kernels ``"neighbors"`` and ``"overlap"``, at least 2, a point counting itself; has no effect on the others,
+        nor on the bandwidth rules.
+    metric : str or callable
+        Distance by which these two kernels find neighbours: a name that scikit-learn's neighbours take, such as "cosine",
+        "manhattan" or "haversine", or a function d(x, y) of two rows. ``"precomputed"``: ``fit`` takes the distances
+        between all points, or a sparse graph of some of them, such as ``KNeighborsTransformer`` makes; ``transform`` takes
+        rows of the same kind, in which a distance of zero marks a training point. With the default metric, too, a square
+        sparse X with an empty diagonal is such a graph; any other sparse X holds rows of features, for "euclidean",
+        "cosine" and "manhattan". Other kernels have no choice of metric.
     diffusion_time : int
         t ≥ 1. The cost is that of t steps of diffusion, :math:`q(A) - v_0 v_0^\top` instead of :math:`A - v_0 v_0^\top`: a
         larger t blurs detail within groups, and shows what holds them together. q is a polynomial of a degree of about
@@ -89,7 +96,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         How the kernel is applied. ``"dense"`` stores it, which allows a proof. ``"tiled"`` recomputes it at every product;
         the certificate is then proved at wide bandwidths, and probabilistic at others. ``"nystroem"`` replaces it by one of
         low rank: the certificate is that of the surrogate, and its ``exact_interval`` says what follows for the exact
-        problem. ``"sparse"`` leaves out what is negligible (Gaussian kernels) or zero (``kernel="neighbors"``). ``"auto"``:
+        problem. ``"sparse"`` leaves out what is negligible (Gaussian kernels) or zero (kernels of neighbours). ``"auto"``:
         dense as long as it fits, then tiled; a fit that does not fit into memory is refused before it starts.
     n_landmarks : int
         For ``operator="nystroem"``.
@@ -147,6 +154,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         diagonal: str | Array | Callable = "kernel",
         normalize: str | None = None,
         n_neighbors: int = 15,
+        metric: str | Callable = "euclidean",
         diffusion_time: int = 1,
         spread: float = 0.0,
         operator: str = "auto",
@@ -165,6 +173,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         self.diagonal = diagonal
         self.normalize = normalize
         self.n_neighbors = n_neighbors
+        self.metric = metric
         self.diffusion_time = diffusion_time
         self.spread = spread
         self.operator = operator

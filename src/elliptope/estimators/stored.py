@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from ..kernels.base import FittedFormula
 from ..kernels.given import PrecomputedKernel
-from ..kernels.neighbors import SEARCHES, GraphKernel, NeighborKernel, Neighbors
+from ..kernels.metrics import METRICS
+from ..kernels.neighborhoods import SEARCHES, GraphKernel, NeighborKernel
+from ..kernels.neighbors import Neighbors
+from ..kernels.overlap import Overlap
 from ..kernels.stationary import Gaussian, Laplacian, Matern
-from ..persistence.arrays import Floats, Graph, Indices
+from ..persistence.arrays import Floats, Graph, Indices, Numbers, Points
 from ..persistence.fields import Choice, Field, Flag, Integer, Number, Optional
 from ..persistence.models import Table, register
 from ..persistence.objects import OneOf, Several, Shared
@@ -30,20 +33,30 @@ _FORMULAS: dict[type, dict[str, Field]] = {
     Laplacian: {"bandwidth": Number()},
     Matern: {"bandwidth": Number(), "nu": Number()},
 }
-_RULES: dict[type, dict[str, Field]] = {Neighbors: {"search": Choice(SEARCHES)}}
+_NEIGHBORHOODS: dict[str, Field] = {
+    "search": Choice(SEARCHES),
+    "metric": Optional(Choice(METRICS)),
+    "metric_params": Optional(Numbers("p", "w", "V", "VI")),
+}
+_RULES: dict[type, dict[str, Field]] = {
+    Neighbors: _NEIGHBORHOODS,
+    Overlap: {**_NEIGHBORHOODS, "exponent": Number(positive=True)},
+}
 _FITTED_FORMULA: dict[type, dict[str, Field]] = {FittedFormula: {"formula": OneOf(_FORMULAS), "points": Floats("n", "p")}}
 _PRECOMPUTED: dict[type, dict[str, Field]] = {
     PrecomputedKernel: {"columns": Indices("n", below="p"), "self_similarity": Optional(Number(positive=True))}
 }
 _SPARSE: dict[type, dict[str, Field]] = {
     NeighborKernel: {
-        "points": Floats("n", "p", squared=True),
+        "rule": OneOf(_RULES),
+        "points": Points("n", "p"),
         "scales": Floats("n", positive=True, squared=True),
         "n_neighbors": Integer(low=2),
         "graph": Optional(Graph("n")),
         "n_jobs": Integer(low=1),
     },
     GraphKernel: {
+        "rule": OneOf(_RULES),
         "graph": Graph("n"),
         "scales": Floats("n", positive=True, squared=True),
         "n_neighbors": Integer(low=2),
@@ -197,6 +210,7 @@ _FITTED: dict[type, dict[str, Field]] = {
 # What to do about parameters that cannot be stored.
 _REMEDIES = {
     "kernel": "fit with the name of a kernel, one of those in elliptope.kernels, or kernel='precomputed'",
+    "metric": "fit with the name of a metric, or with metric='precomputed'",
     "diagonal": "fit with an array of its values at the training points (new points take that of the most similar one)",
     "direction": "fit with direction='mean'",
     "random_state": "call set_params(random_state=None) first, or pass an integer; it has no influence on a fitted model",

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils.arrays import Array
+from .._utils.blocks import blocks, rows_per_block
 from .._utils.checks import check_integer
 from .._utils.versions import versions
 from ..estimators.certified import CertifiedEmbedding
@@ -157,9 +159,7 @@ def collect(
     names = None if row_names is None else texts(check_target("row_names", row_names, n)[rows])
     target, per_row = check_labels(y, labels, n, rows)
     columns = None if points is None else _columns(points, feature_names, estimator, first_row)
-    slider = make_slider(
-        estimator, points, rows, bandwidths, random_state=random_state, verbose=verbose, limits=limits
-    )
+    slider = make_slider(estimator, points, rows, bandwidths, random_state=random_state, verbose=verbose, limits=limits)
     return Report(
         title="Embedding report" if title is None else title,
         rows=rows + first_row,
@@ -226,10 +226,24 @@ def _columns(points: Array, given: Sequence[str] | None, estimator: CertifiedEmb
     names = getattr(estimator, "feature_names_in_", [f"column {first + j}" for j in range(p)]) if given is None else given
     if len(names) != p:
         raise ValueError(f"`feature_names` must name {p} columns, got {len(names)} names.")
-    low, median, high = points.min(axis=0), np.median(points, axis=0), points.max(axis=0)
+    low, median, high = _ranges(points)
     return tuple(
         Column(str(name), *values) for name, *values in zip(names, low.tolist(), median.tolist(), high.tolist(), strict=True)
     )
+
+
+def _ranges(points: Any) -> tuple[Array, Array, Array]:
+    """The lowest, the median and the highest value of every column."""
+    if not sparse.issparse(points):
+        return points.min(axis=0), np.median(points, axis=0), points.max(axis=0)
+    low, high = (np.asarray(values.toarray()).ravel() for values in (points.min(axis=0), points.max(axis=0)))
+    below, above = (np.asarray((side).sum(axis=0)).ravel() for side in (points < 0, points > 0))
+    half = points.shape[0] / 2
+    median = np.zeros(points.shape[1])
+    few = np.flatnonzero((below >= half) | (above >= half))  # the median of the others is zero
+    for part in blocks(0, len(few), rows_per_block(points.shape[0])):
+        median[few[part]] = np.median(points[:, few[part]].toarray(), axis=0)
+    return low, median, high
 
 
 def _name_of(y: Any) -> str | None:

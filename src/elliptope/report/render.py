@@ -303,7 +303,8 @@ def _columns_note(report: Report) -> str:
         return "The rows were given by their similarities (a kernel matrix) or distances (a graph), without columns."
     text = f"{_count(len(report.rows), 'row')}, {_count(len(report.columns), 'column')}, no missing values."
     if report.n_left_out:
-        equal = " or equal to another" if "neighbors" in report.parameters.get("kernel", "").lower() else ""
+        kernel = report.parameters.get("kernel", "").lower()
+        equal = " or equal to another" if "neighbors" in kernel or "overlap" in kernel else ""
         text += f" {_count(report.n_left_out, 'row')} of weight zero{equal} left out."
     if report.preparation:
         text += f" {report.preparation}"
