@@ -105,10 +105,11 @@ _CERTIFICATE = OneOf(
             "min_eigenvalue": Number(),
             "stationarity": Number(),
             "gain": Number(),
-            "weights": Choice(("slack", "multiplicative", "additive", "own")),
+            "weights": Choice(("slack", "multiplicative", "additive", "mixed", "own")),
             "null_space": Optional(_NULL_SPACE),
             "error_below": Number(),
             "error_above": Number(),
+            "distance_bound": Number(),
         }
     }
 )

@@ -11,7 +11,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._utils.arrays import Array, absolute_total, all_nonzero, columnwise, is_rowwise, like, namespace, row_dots, row_norms, total
+from .._utils.arrays import (
+    Array,
+    absolute_total,
+    all_nonzero,
+    columnwise,
+    is_rowwise,
+    like,
+    namespace,
+    row_dots,
+    row_norms,
+    total,
+)
 from .._utils.rounding import TINY
 
 compiled: Any

@@ -20,11 +20,12 @@ class Ended:
 
 
 def verdict(
-    certificate: Certificate, ended: Ended, tol: float, polish: bool, settled: float, concave: bool = False
+    certificate: Certificate, ended: Ended, tol: float, polish: bool, settled: float, excepted: int | None = None
 ) -> tuple[str, str]:
-    """Status and message of a solve with that certificate; ``concave`` programs have one optimum.
+    """Status and message of a solve with that certificate.
 
-    ``settled`` is the stationarity, relative to ``tol``, of rows that were polished.
+    ``settled`` is the stationarity, relative to ``tol``, of rows that were polished; ``excepted``, for a program with a
+    quadratic term, the number of rows that it leaves out, and on which alone the optimum may not be unique.
     """
     gap = f"relative gap {round_up(certificate.relative_gap, 3)} ({certificate.grade}), tol={tol:.2e}"
     reached = certificate.relative_gap <= tol and certificate.grade != "estimate"
@@ -35,8 +36,9 @@ def verdict(
             f"the objective is optimal ({gap}), but {ended.spent} were not enough for an accurate factor: its rows are "
             f"stationary to {certificate.stationarity:.1e}; increase {ended.limit}"
         )
-    if reached and concave:
-        return "optimal", gap
+    if reached and excepted is not None:
+        left_out = f"; without {excepted} rows whose J_ii is not positive" if excepted else ""
+        return "optimal", f"{gap}, distance to the optimum {round_up(certificate.distance_bound, 3)}{left_out}"
     if reached:
         reason = _undetermined(certificate, tol, polish, settled)
         if reason:
