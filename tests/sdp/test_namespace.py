@@ -299,7 +299,7 @@ class TestHelpers:
         A = rng.standard_normal((4, 4))
         np.testing.assert_allclose(as_numpy(row_dots(library(U), library(V))), (U * V).sum(axis=1))
         assert inner(library(U), library(V)) == pytest.approx((U * V).sum())
-        np.testing.assert_array_equal(as_numpy(matrix(vector(library(U).T), (3, 6))), U.T)
+        np.testing.assert_array_equal(as_numpy(matrix(vector(library(U).T), library(U).T)), U.T)
         np.testing.assert_array_equal(as_numpy(hollow(library(A))), A - np.diag(np.diag(A)))
 
     def test_rows_without_direction_are_drawn_alike(self, library):

@@ -18,6 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
+from typing import Self
 
 import numpy as np
 
@@ -223,7 +224,7 @@ class ScaledOperator(ExplicitOperator):
     def offset(self) -> Array:
         return self._s**2 * self.kernel_diagonal() - row_dots(self._Q, self._Q)
 
-    def deflated(self, Q: Array) -> Operator:
+    def deflated(self, Q: Array) -> Self:
         J = copy(self)  # which shares K
         J._Q = hstack([self._Q, Q])
         return J

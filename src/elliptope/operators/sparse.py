@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 from scipy import sparse
@@ -51,9 +51,10 @@ class SparseStorage(ScaledOperator):
     def float32(self) -> Operator:
         return _SingleSparse(self._scaled(), self._Q, self.offset())
 
-    def deflated(self, Q: Array) -> Operator:
+    def deflated(self, Q: Array) -> Self:
         self._scaled()  # for both
         J = super().deflated(Q)
+        assert isinstance(J, SparseStorage)
         J._squares = None
         return J
 

@@ -101,8 +101,8 @@ class Iterate:
     def precondition(self, V: Array) -> Array:
         r""":math:`M^{-1} V`; with a quadratic term :math:`V_{ik} / (v_i + e_i G_{kk})`, v being the pulls.
 
-        The part of the Hessian that belongs to row i alone is :math:`v_i + e_i G` near an optimum; G is almost diagonal where
-        the columns of H are its principal axes (:func:`~elliptope.sdp.factors.principal_axes`).
+        The part of the Hessian that belongs to row i alone is :math:`v_i + e_i G` near an optimum; G is almost diagonal
+        where the columns of H are its principal axes (:func:`~elliptope.sdp.factors.principal_axes`).
         """
         return self.metric.solve(V) if self.quadratic is None else self._inverse_curvature * V
 

@@ -63,6 +63,11 @@ class Problem:
         r""":math:`e_i = \sqrt{s \max(J_{ii}, 0)}`, (n,); None for the linear problem."""
         return spread_weights(self.operator, self.spread) if self.spread else None
 
+    @property
+    def excepted(self) -> int | None:
+        """Rows that have no part in the quadratic term; None for the linear problem."""
+        return None if self.weights is None else int(namespace(self.weights).sum(self.weights == 0))
+
     @cached_property
     def norm_weights(self) -> Array:
         return self.operator.norm_weights()

@@ -1,4 +1,4 @@
-r"""The quadratic term :math:`\tfrac12 \sum_{ij} e_i e_j Z_{ij}^2` of the strictly concave program, at :math:`Z = H H^\top`."""
+r"""The quadratic term :math:`\tfrac12 \sum_{ij} e_i e_j Z_{ij}^2` of a program, at :math:`Z = H H^\top`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Quadratic:
         return P
 
     def hessian(self, D: Array) -> Array:
-        r"""The change of :math:`(EZE - E^2) H` as H moves along a tangent D: :math:`(EZE - E^2) D + E (D G + H D^\top E H)`."""
+        r""":math:`(EZE - E^2) D + E (D G + H D^\top E H)`: the change of :math:`(EZE - E^2) H` along a tangent D."""
         T = self.EH.T @ D
         return self.EH @ (T + T.T) + self.e[:, None] * (D @ self.G) - (self.e**2)[:, None] * D
 
@@ -65,8 +65,8 @@ class Quadratic:
         r"""Bound on :math:`\lVert B - B_\star\rVert_F / \lVert B\rVert_F` over the rows with e_i > 0.
 
         With :math:`\Delta = Z_\star - Z` and f the objective, the gap of the linearised problem at Z bounds
-        :math:`\langle\nabla f(Z), \Delta\rangle = f_\star - f(Z) + \tfrac12 \sum_{ij} e_i e_j \Delta_{ij}^2`. As Z_⋆ is optimal
-        the difference is at least as large as that last term, too. Hence
+        :math:`\langle\nabla f(Z), \Delta\rangle = f_\star - f(Z) + \tfrac12 \sum_{ij} e_i e_j \Delta_{ij}^2`. As Z_⋆ is
+        optimal, :math:`f_\star - f(Z)` is at least as large as the last term. Hence
 
         .. math:: \sum_{ij} e_i e_j \Delta_{ij}^2 \le \text{gap}, \qquad
                   \sum_{ij} \mu_i \mu_j \Delta_{ij}^2 \le \max_i (\mu_i/e_i)^2\, \text{gap} .

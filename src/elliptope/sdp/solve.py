@@ -29,7 +29,7 @@ from .certificates.uniqueness import ZERO
 from .factors import random_start
 from .loop import Loop, Progress
 from .problem import Meter, OutOfProducts, Problem
-from .spread import Spread, resolve_spread
+from .spread import LINEAR, Spread, resolve_spread
 from .steps import normalize_rows
 from .tuning import TUNING, Tuning
 from .verdict import Ended, verdict
@@ -48,7 +48,8 @@ class Solution:
     factor : (n, r) array
         H with unit rows, an array of the library of the cost; the optimum is :math:`B = D^{1/2} H H^\top D^{1/2}`.
     dual : (n,) array
-        :math:`y_i = (J H H^\top)_{ii}`.
+        :math:`y_i = (J H H^\top)_{ii}`; with a quadratic term, of the linearised cost:
+        :math:`y_i = ((J - E Z E) Z)_{ii}`, so that :math:`(JH)_i = h_i (y_i + e_i H^\top E H)` at the optimum.
     certificate : Certificate
     status : {"optimal", "degenerate", "unconfirmed", "max_iter", "interrupted"}
         ``"degenerate"``: the objective is optimal, but other B attain it, to working precision. ``"unconfirmed"``: it is
@@ -59,6 +60,8 @@ class Solution:
     n_iter, n_products : int
     history : list of Progress
         One entry per iteration, and a last one with the certified bound.
+    spread : Spread
+        The weight s of the quadratic term; 0 where there was none.
     """
 
     factor: Array
@@ -69,7 +72,7 @@ class Solution:
     n_iter: int
     n_products: int
     history: list[Progress]
-    spread: Spread = Spread(0.0)
+    spread: Spread
 
     def __repr__(self) -> str:
         n, r = self.factor.shape
@@ -95,6 +98,18 @@ def solve(
 ) -> Solution:
     r"""Maximise :math:`\operatorname{Tr}(C B)` over :math:`B \succeq 0` with :math:`\operatorname{diag}(B) = d`.
 
+    With ``spread`` the objective has a quadratic term as well. In the scaled variables :math:`B = D^{1/2} Z D^{1/2}`,
+    :math:`J = D^{1/2} C D^{1/2}` it is
+
+    .. math:: \max_{Z \succeq 0,\; \operatorname{diag} Z = 1}\;
+              f(Z) = \operatorname{Tr}(J Z) - \tfrac12 \sum_{ij} e_i e_j Z_{ij}^2, \qquad e_i = \sqrt{s \max(J_{ii}, 0)} .
+
+    For :math:`d = \operatorname{diag}(C)` this is :math:`\operatorname{Tr}(C B) - \tfrac s2 \lVert B\rVert_F^2`: the optimum
+    is the feasible B nearest to C/s, and C itself at s = 1 if C is psd. It is unique on the rows with J_ii > 0, and its rank
+    grows with s. Z is optimal if and only if it solves the linear program with the cost :math:`J - EZE`, E = Diag(e). The
+    gap of that program at Z bounds :math:`f_\star - f(Z)` (Frank and Wolfe), and the distance to the optimum:
+    :math:`\sum_{ij} e_i e_j (Z - Z_\star)_{ij}^2 \le \text{gap}`. ``certificate.distance_bound`` follows from that.
+
     Parameters
     ----------
     cost : (n, n) array, sparse matrix, LinearOperator or Operator
@@ -104,9 +119,9 @@ def solve(
     diagonal : (n,) array, optional
         d, positive; 1 by default.
     method : {"auto", "power"}
-        ``"power"`` is Algorithm 1 of the paper and needs a psd cost.
+        ``"power"`` is Algorithm 1 of the paper and needs a psd cost and no ``spread``.
     rank : int or "auto"
-        Columns of the starting factor, at most n; the certificate adds more when they are needed.
+        Columns of the starting factor, at most n; more are added when they are needed.
     tol : float
         Certified ``relative_gap`` to reach, below 1.
     polish : bool
@@ -123,6 +138,10 @@ def solve(
         Warm start; rows are normalised.
     callback : callable, optional
         Called with a :class:`Progress` after every iteration; a true return value stops the solve ("interrupted").
+    spread : float or Spread
+        η ≥ 0, in units of λ₁(J)/Tr J: :math:`s = \min(1, \eta\, \lambda_1(J) / \sum_i \max(J_{ii}, 0))`, from at most 30
+        products that are not counted (:func:`resolve_spread`). 0.05 to 0.3 keeps the rank low, and infinity gives s = 1.
+        Or s itself, as a :class:`Spread`.
     tuning : Tuning
         Switching points of the solver, for experiments (:mod:`elliptope.sdp.tuning`).
 
@@ -159,7 +178,7 @@ def _solution(loop: Loop, certificate: Certificate, tol: float, ended: Ended) ->
     loop.certified = loop.last.gain + certificate.gap
     final = loop.progress(loop.last, ended.iterations)
     final = final._replace(bound=certificate.upper_bound, relative_gap=certificate.relative_gap)
-    status, message = verdict(certificate, ended, tol, loop.polish, loop.problem.spread > 0)
+    status, message = verdict(certificate, ended, tol, loop.polish, loop.problem.excepted)
     return Solution(
         factor=loop.last.H,
         dual=loop.last.y,
@@ -202,8 +221,8 @@ def certify(
 
     Parameters
     ----------
-    cost, diagonal
-        As for :func:`solve`.
+    cost, diagonal, spread
+        As for :func:`solve`. To certify one of its solutions pass ``spread=solution.spread``.
     factor : (n, r) array
         H with unit rows, to 1e-8; they are normalised first.
     tol : float

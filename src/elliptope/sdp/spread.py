@@ -7,24 +7,23 @@ from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
+from scipy.linalg import eigvalsh_tridiagonal
 
-from .._utils.arrays import Array, largest, namespace, total
+from .._utils.arrays import Array, largest, like, namespace, total
 from ..operators.base import Operator
-from .certificates.lanczos import lanczos_probe
-from .certificates.probes import run_together
 
-# Lanczos steps from a start that is always the same: λ₁ is a unit of measurement, which has to be reproducible.
+# Lanczos steps for λ₁, at most, and the relative change between two of them at which there are enough.
 _STEPS = 30
-# Significant digits of s: two operators for the same J, whose products differ by rounding, pose the same program.
-_DIGITS = 6
+_ENOUGH = 1e-7
+# Significant digits of s: few enough that operators for the same J, whose products differ by rounding, give the same s.
+_DIGITS = 4
 
 
 @dataclass(frozen=True)
 class Spread:
-    r"""The weight s of the quadratic term, 0 to 1, itself: what :func:`solve` and :func:`certify` make of ``spread``.
+    r"""The weight s of the quadratic term itself, from 0 to 1, in place of the number η that ``spread`` is otherwise.
 
-    They take it in place of a number, so that a solution can be certified again, or another one computed, for exactly the
-    same program.
+    :func:`solve` returns the one that it used, so that a solution can be certified, or improved, for exactly that program.
     """
 
     s: float
@@ -34,21 +33,25 @@ class Spread:
             raise ValueError(f"`s` must be a number from 0 to 1, got {self.s!r}.")
 
 
-def resolve_spread(operator: Operator, spread: float | Spread) -> Spread:
-    r"""The weight :math:`s = \min(1, \eta\, \lambda_1(J) / T)` for η = ``spread``, where :math:`T = \sum_i \max(J_{ii}, 0)`.
+# The program without a quadratic term.
+LINEAR = Spread(0.0)
 
-    λ₁, the largest eigenvalue of J, is a Ritz value from a fixed start, and s is rounded to six digits, so that it depends
-    on J alone: not on a seed, the number of threads, or how J is held. It is exact, s = 1, for an infinite η.
+
+def resolve_spread(operator: Operator, spread: float | Spread) -> Spread:
+    r"""The weight :math:`s = \min(1, \eta\, \lambda_1(J) / \sum_i \max(J_{ii}, 0))` for η = ``spread``; 1 if it is infinite.
+
+    λ₁, the largest eigenvalue of J, is a Ritz value from a start that is always the same, and s is rounded to four digits:
+    it depends on J and η, and not on a seed, the number of threads, or how J is held.
     """
     if isinstance(spread, Spread):
         found = spread
     elif isinstance(spread, bool) or not isinstance(spread, Real) or not float(spread) >= 0:
-        raise ValueError(f"`spread` must be a non-negative number, or infinite, or a Spread, got {spread!r}.")
-    elif spread == 0:
-        return Spread(0.0)
+        raise ValueError(f"`spread` must be a number from 0 to infinity or a Spread, got {spread!r}.")
+    elif spread == 0 or spread == math.inf:
+        found = Spread(0.0 if spread == 0 else 1.0)
     else:
-        trace = _positive_trace(operator)
-        found = Spread(1.0 if spread == math.inf else _rounded(min(1.0, float(spread) * _largest_eigenvalue(operator) / trace)))
+        unit = _largest_eigenvalue(operator) / total(_positive_part(operator.spread_diagonal()))
+        found = Spread(min(1.0, float(f"{float(spread) * unit:.{_DIGITS}g}")))
     if found.s and operator.metric() is not None:
         raise ValueError(f"`spread` must be 0 for a cost with a metric of its own, got {spread!r}.")
     return found
@@ -57,25 +60,37 @@ def resolve_spread(operator: Operator, spread: float | Spread) -> Spread:
 def spread_weights(operator: Operator, s: float) -> Array:
     r""":math:`e_i = \sqrt{s \max(J_{ii}, 0)}`, (n,)."""
     diagonal = operator.spread_diagonal()
-    xp = namespace(diagonal)
-    return xp.sqrt(s * xp.where(diagonal > 0, diagonal, 0.0 * diagonal))
+    return namespace(diagonal).sqrt(s * _positive_part(diagonal))
 
 
-def _positive_trace(operator: Operator) -> float:
-    diagonal = operator.spread_diagonal()
+def _positive_part(diagonal: Array) -> Array:
     if not largest(diagonal) > 0:
         raise ValueError(
             f"`spread` must be 0 for a cost without positive entries on its diagonal, by which it weighs rows; the largest "
-            f"entry there is {largest(diagonal):.6g}."
+            f"there is {largest(diagonal):.6g}."
         )
-    return total(namespace(diagonal).where(diagonal > 0, diagonal, 0.0 * diagonal))
+    return namespace(diagonal).where(diagonal > 0, diagonal, namespace(diagonal).zeros_like(diagonal))
 
 
 def _largest_eigenvalue(operator: Operator) -> float:
-    probe = lanczos_probe(operator.n, _STEPS, np.random.default_rng(0), operator.offset())
-    (ritz,) = run_together(operator.matmat, [probe])
-    return max(ritz.upper, largest(operator.offset()))
-
-
-def _rounded(s: float) -> float:
-    return float(f"{s:.{_DIGITS}g}")
+    """Of J, by Lanczos from a fixed start; never more than the true one."""
+    n, offset = operator.n, operator.offset()
+    q = np.random.default_rng(0).standard_normal(n)
+    q = like(offset, q / math.sqrt(float(q @ q)))
+    basis: list[Array] = []
+    alpha: list[float] = []
+    beta: list[float] = []
+    value = -math.inf
+    for _ in range(min(_STEPS, n)):
+        basis.append(q)
+        u = operator.matmat(q[:, None])[:, 0]
+        alpha.append(float(q @ u))
+        for _ in range(2):  # twice is enough
+            for v in basis:
+                u = u - float(v @ u) * v
+        before, value = value, float(eigvalsh_tridiagonal(np.array(alpha), np.array(beta))[-1])
+        beta.append(math.sqrt(float(u @ u)))
+        if value - before <= _ENOUGH * abs(value) or not beta[-1] > n * np.finfo(float).eps * abs(value):
+            break
+        q = u / beta[-1]
+    return max(value, largest(offset))  # no eigenvalue is smaller than a diagonal entry

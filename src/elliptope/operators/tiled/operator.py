@@ -8,6 +8,7 @@ operator offers them to the solver (:meth:`TiledOperator.single`) for steps that
 from __future__ import annotations
 
 import math
+from typing import Self
 
 import numpy as np
 
@@ -122,7 +123,7 @@ class TiledOperator(KernelOperator):
             self._error = self._error_bound() if self.relative_error else 0.0
         return self._error, self._error
 
-    def deflated(self, Q: Array) -> Operator:
+    def deflated(self, Q: Array) -> Self:
         _ = self.error_bounds  # kept from now on, for all that share these tiles
         return super().deflated(Q)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._utils.arrays import Array, as_numpy, hstack, in_precision_of, inner, largest, like, row_dots
-from ..factors import principal_axes
+from ..factors import keep_columns, principal_axes
 from ..goal import Goal
 from ..iterate import Iterate
 from ..problem import Meter
@@ -44,7 +44,8 @@ def concave(meter: Meter, H: Array, goal: Goal, rng: np.random.Generator) -> Ite
             iterate, _ = yield from newton(meter, iterate, goal, rng, 10 * tuning.patience)
             yield from quasi_newton(meter, iterate, rng)
             return
-    yield from dual_newton(meter, -iterate.y / _weights(meter) if iterate.defect < tuning.wide else None, rng)
+    u = -as_numpy(iterate.y) / as_numpy(_weights(meter)) if iterate.defect < tuning.wide else None
+    yield from dual_newton(meter, u, rng)
 
 
 def _by_columns(
@@ -80,9 +81,7 @@ class _State:
     slow: bool = False
 
 
-def _settle(
-    meter: Meter, state: _State, last: float, limits: _Limits, rng: np.random.Generator
-) -> Iterator[Iterate]:
+def _settle(meter: Meter, state: _State, last: float, limits: _Limits, rng: np.random.Generator) -> Iterator[Iterate]:
     r"""Ascend to ever smaller defects; in between widen H as long as all columns are needed, then drop those that are not.
 
     The rank of the optimum grows with the quadratic term, up to n. At a second-order critical point with a column to spare Z
@@ -125,9 +124,7 @@ def warm_up(meter: Meter, H: Array, rng: np.random.Generator) -> Steps:
     return meter.evaluate(H)
 
 
-def _approach(
-    meter: Meter, state: _State, level: float, most: float, rng: np.random.Generator
-) -> Iterator[Iterate]:
+def _approach(meter: Meter, state: _State, level: float, most: float, rng: np.random.Generator) -> Iterator[Iterate]:
     """L-BFGS until the defect is below ``level``, or so many columns have been multiplied."""
     yield state.iterate
     for iterate in quasi_newton(meter, state.iterate, rng, meter.problem.tuning.concave_memory):
@@ -155,7 +152,7 @@ def _widened(meter: Meter, iterate: Iterate, more: int, rng: np.random.Generator
 def _without(meter: Meter, iterate: Iterate, H: Array, vanishing: Array, rng: np.random.Generator) -> Iterate:
     """H, the iterate in its principal axes, without those that vanish if that costs no more than is missing of the gain."""
     if vanishing.any():
-        fewer = meter.evaluate(normalize_rows(H[:, np.flatnonzero(~vanishing)], rng))
+        fewer = meter.evaluate(keep_columns(H, ~vanishing, rng))
         if fewer.gain >= iterate.gain * (1 - iterate.defect**2):
             return fewer
     return meter.evaluate(normalize_rows(H, rng))

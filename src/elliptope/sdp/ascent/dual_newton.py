@@ -1,4 +1,4 @@
-r"""Newton's method for the dual of the program with a quadratic term, where J has entries: indifferent to rank and conditioning.
+r"""Newton's method for the dual of the program with a quadratic term: indifferent to rank and conditioning.
 
 With :math:`W = \operatorname{Diag}(e)`, :math:`X = W^{1/2} Z W^{1/2}` and :math:`T = W^{-1/2} J W^{-1/2}` the program asks
 for the matrix :math:`X \succeq 0`, :math:`\operatorname{diag} X = e`, that is nearest to T. Its dual is smooth and has no
@@ -13,7 +13,7 @@ correlation matrices). A step is one eigendecomposition and a few products with 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -149,7 +149,7 @@ class _Point:
         return _conjugate_gradients(product, -self.gradient, diagonal, forcing)
 
 
-def _conjugate_gradients(product, rhs: Array, diagonal: Array, forcing: float) -> Array:
+def _conjugate_gradients(product: Callable[[Array], Array], rhs: Array, diagonal: Array, forcing: float) -> Array:
     x, r = np.zeros_like(rhs), rhs.copy()
     z = r / diagonal
     p, rz = z.copy(), float(r @ z)
