@@ -73,7 +73,7 @@ _EXTENSION = OneOf(
     {
         Extension: {
             "kernel": _KERNEL,
-            "w": Floats("n", positive=True, squared=True),
+            "w": Floats("n", positive=True),
             "m": Floats("n", positive=True),
             "M": Number(positive=True),
             "self_similarity": Floats("n", positive=True),
@@ -86,7 +86,7 @@ _LINEAR_EXTENSION = OneOf(
         LinearExtension: {
             "kernel": OneOf(_FITTED_FORMULA),
             "alpha": Floats("n", "r"),
-            "w": Floats("n", positive=True, squared=True),
+            "w": Floats("n", positive=True),
         }
     }
 )
