@@ -165,6 +165,7 @@ class TreeSearch(Search):
         for group in np.array_split(np.argsort(radii), _GROUPS):
             rows = np.flatnonzero(known < radii[group].max(initial=0.0))
             if len(rows):
+                group = group[_tree(self._X[group]).indices]  # near ones after each other, as above
                 j, i = self._balls(_tree(X[rows]), self._X[group], radii[group])
                 pairs.append((rows[i], group[j]))
         return _concatenate(pairs)

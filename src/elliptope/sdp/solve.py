@@ -29,7 +29,7 @@ from .certificates.uniqueness import ZERO
 from .factors import random_start
 from .loop import Loop, Progress
 from .problem import Meter, OutOfProducts, Problem
-from .spread import LINEAR, Spread, resolve_spread
+from .spread import Spread, resolve_spread
 from .steps import normalize_rows
 from .tuning import TUNING, Tuning
 from .verdict import Ended, verdict

@@ -33,10 +33,6 @@ class Spread:
             raise ValueError(f"`s` must be a number from 0 to 1, got {self.s!r}.")
 
 
-# The program without a quadratic term.
-LINEAR = Spread(0.0)
-
-
 def resolve_spread(operator: Operator, spread: float | Spread) -> Spread:
     r"""The weight :math:`s = \min(1, \eta\, \lambda_1(J) / \sum_i \max(J_{ii}, 0))` for η = ``spread``; 1 if it is infinite.
 
