@@ -56,6 +56,8 @@ def resolve_spread(operator: Operator, spread: float | Spread) -> Spread:
 def spread_weights(operator: Operator, s: float) -> Array:
     r""":math:`e_i = \sqrt{s \max(J_{ii}, 0)}`, (n,)."""
     diagonal = operator.spread_diagonal()
+    if not s:
+        return namespace(diagonal).zeros_like(diagonal)
     return namespace(diagonal).sqrt(s * _positive_part(diagonal))
 
 
