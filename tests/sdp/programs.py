@@ -106,7 +106,8 @@ def nearest_in_extended_precision(J, e, u):
         # The derivative of the positive part, entry by entry of its divided differences.
         v, Q = values.astype(float), P.astype(float)
         difference = v[:, None] - v
-        slopes = np.where(difference == 0, v > 0, (np.maximum(v, 0)[:, None] - np.maximum(v, 0)) / np.where(difference, difference, 1))
+        plus = np.maximum(v, 0)
+        slopes = np.where(difference == 0, v > 0, (plus[:, None] - plus) / np.where(difference, difference, 1))
         pairs = Q[:, None, :] * Q
         V = ((pairs @ slopes) * pairs).sum(axis=-1)
         u = u - np.linalg.lstsq(V, F.astype(float))[0]
@@ -118,7 +119,7 @@ def jacobi(A, sweeps=12):
     A, P = long(A).copy(), np.eye(len(A), dtype=np.longdouble)
     for _ in range(sweeps):
         for i, j in zip(*np.triu_indices(len(A), 1), strict=True):
-            if A[i, j] == 0:
+            if abs(A[i, j]) < 1e-25 * (abs(A[i, i]) + abs(A[j, j])):
                 continue
             theta = (A[j, j] - A[i, i]) / (2 * A[i, j])
             t = (1 if theta >= 0 else -1) / (abs(theta) + np.sqrt(1 + theta**2))
@@ -143,5 +144,5 @@ def conic(J, e):
     size = abs(J).max()
     program, cost, root_ee, Z = _conic(len(J))
     cost.value, root_ee.value = J / size, np.sqrt(np.outer(e, e) / size)
-    program.solve(solver="CLARABEL", tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
+    program.solve(solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
     return Z.value
