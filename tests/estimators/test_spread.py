@@ -99,5 +99,5 @@ def test_new_rows_are_finite_however_far():
 
 @pytest.mark.parametrize("bad", [-1, "1", True, math.nan])
 def test_other_spreads_are_refused(bad):
-    with pytest.raises(ValueError, match="`spread` must be a non-negative number"):
+    with pytest.raises(ValueError, match="`spread` must be a number from 0 to infinity or a Spread, got"):
         fit(bad)

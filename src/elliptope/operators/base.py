@@ -132,8 +132,8 @@ class Operator(ABC):
         return self.offset()
 
     def deflated(self, Q: Array) -> Operator:
-        """J - QQᵀ for a thin Q, (n, q); what can be done with J can be done with it."""
-        raise TypeError(f"{type(self).__name__} cannot be deflated.")
+        """J - QQᵀ for a thin Q, (n, q)."""
+        return Deflated(self, Q)
 
     @property
     def can_factor(self) -> bool:
@@ -164,6 +164,44 @@ class Operator(ABC):
         """
         raise TypeError(f"{type(self).__name__} has no entries.")
         yield  # pragma: no cover
+
+
+class Deflated(Operator):
+    """J - QQᵀ for any J, by products alone."""
+
+    def __init__(self, J: Operator, Q: Array) -> None:
+        self.n, self._J, self._Q, self._squares = J.n, J, Q, row_dots(Q, Q)
+
+    def core_matmat(self, V: Array) -> Array:
+        return self._J.core_matmat(V) - self._Q @ (self._Q.T @ V) + self._squares[:, None] * V
+
+    def offset(self) -> Array:
+        return self._J.offset() - self._squares
+
+    def norm_weights(self) -> Array:
+        return self._J.norm_weights()
+
+    @property
+    def error_bounds(self) -> tuple[float, float]:
+        return self._J.error_bounds
+
+    @property
+    def product_error(self) -> float:
+        return self._J.product_error
+
+    def rounding_in(self, metric: Metric, upper: float) -> float:
+        # Terms that cancel are QQᵀ, its diagonal, and what of J makes up for them.
+        root = metric.whiten_gradient(self._Q)
+        size = total(row_dots(root, root))
+        return self._J.rounding_in(metric, upper + 2 * size) + 2 * self.product_error * size
+
+    @property
+    def entry_error(self) -> float:
+        return self._J.entry_error
+
+    @property
+    def block_width(self) -> int:
+        return max(self._J.block_width, 8 if self._Q.shape[1] > _THIN else 4)
 
 
 class ExplicitOperator(Operator):
@@ -237,7 +275,7 @@ class ScaledOperator(ExplicitOperator):
     @property
     def block_width(self) -> int:
         """More where reading Q is most of the work."""
-        return 2 * super().block_width if self._Q.shape[1] > _THIN else super().block_width
+        return 8 if self._Q.shape[1] > _THIN else 4
 
     def largest_entry(self) -> float:
         """max |K_ij| off the diagonal."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from copy import copy
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
-from .._utils.arrays import Array, all_nonzero, hollow, is_foreign, is_sparse, largest, like, namespace, owned, row_dots
+from .._utils.arrays import Array, all_nonzero, hollow, is_foreign, is_sparse, largest, like, namespace, owned
 from .._utils.blocks import TILE, blocks
 from .._utils.checks import as_real, check_entries, check_real, check_vector
 from .._utils.rounding import UNIT, gamma
@@ -49,7 +48,7 @@ class UnscaledMatrix(DenseMatrix):
 
 
 class MatrixFree(Operator):
-    r"""J = Diag(s) C Diag(s) - Q Qᵀ for a ``LinearOperator``, whose diagonal is asked for or read off products."""
+    r"""J = Diag(s) C Diag(s) for a ``LinearOperator``, whose diagonal is asked for or read off products."""
 
     def __init__(self, C: LinearOperator, row_scale: Array) -> None:
         self.n = C.shape[0]
@@ -58,7 +57,6 @@ class MatrixFree(Operator):
         d = self._diagonal_of_C()
         self._check_symmetric(d)
         self._diagonal = row_scale**2 * d
-        self._Q = np.empty((self.n, 0))
 
     def _product(self, V: Array) -> Array:
         """C V, finite; from a copy of V, which the user's operator may overwrite."""
@@ -94,29 +92,18 @@ class MatrixFree(Operator):
         return found
 
     def core_matmat(self, V: Array) -> Array:
-        s, Q = self._s[:, None], self._Q
-        G = s * self._product(s * V) - self._diagonal[:, None] * V
-        if Q.shape[1]:
-            G -= Q @ (Q.T @ V)
-            G += row_dots(Q, Q)[:, None] * V
-        return np.asfortranarray(G)
+        s = self._s[:, None]
+        return np.asfortranarray(s * self._product(s * V) - self._diagonal[:, None] * V)
 
     def offset(self) -> Array:
-        return self._diagonal - row_dots(self._Q, self._Q) if self._Q.shape[1] else self._diagonal
+        return self._diagonal
 
     def norm_weights(self) -> Array:
         return self._s**2
 
-    def deflated(self, Q: Array) -> Operator:
-        J = copy(self)
-        J._Q = np.hstack([self._Q, Q])
-        return J
-
     def rounding_in(self, metric: Metric, upper: float) -> float:
         # The diagonal is taken off the product.
-        root = metric.whiten_gradient(self._Q)
-        terms = largest(metric.solve(abs(self._diagonal)[:, None])) + float(np.vdot(root, root))
-        return self.product_error * (upper + 2 * terms)
+        return self.product_error * (upper + 2 * largest(metric.solve(abs(self._diagonal)[:, None])))
 
 
 def as_operator(cost: Any, diagonal: Array | None = None) -> Operator:

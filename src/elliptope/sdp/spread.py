@@ -39,18 +39,16 @@ def resolve_spread(operator: Operator, spread: float | Spread) -> Spread:
     λ₁, the largest eigenvalue of J, is a Ritz value from a start that is always the same, and s is rounded to four digits:
     it depends on J and η, and not on a seed, the number of threads, or how J is held.
     """
-    if isinstance(spread, Spread):
-        found = spread
-    elif isinstance(spread, bool) or not isinstance(spread, Real) or not float(spread) >= 0:
-        raise ValueError(f"`spread` must be a number from 0 to infinity or a Spread, got {spread!r}.")
-    elif spread == 0 or spread == math.inf:
-        found = Spread(0.0 if spread == 0 else 1.0)
-    else:
-        unit = _largest_eigenvalue(operator) / total(_positive_part(operator.spread_diagonal()))
-        found = Spread(min(1.0, float(f"{float(spread) * unit:.{_DIGITS}g}")))
-    if found.s and operator.metric() is not None:
+    if spread not in (0, Spread(0.0)) and operator.metric() is not None:
         raise ValueError(f"`spread` must be 0 for a cost with a metric of its own, got {spread!r}.")
-    return found
+    if isinstance(spread, Spread):
+        return spread
+    if isinstance(spread, bool) or not isinstance(spread, Real) or not float(spread) >= 0:
+        raise ValueError(f"`spread` must be a number from 0 to infinity or a Spread, got {spread!r}.")
+    if spread == 0 or spread == math.inf:
+        return Spread(0.0 if spread == 0 else 1.0)
+    unit = _largest_eigenvalue(operator) / total(_positive_part(operator.spread_diagonal()))
+    return Spread(min(1.0, float(f"{float(spread) * unit:.{_DIGITS}g}")))
 
 
 def spread_weights(operator: Operator, s: float) -> Array:

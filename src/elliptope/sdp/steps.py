@@ -79,7 +79,7 @@ def retract(H: Array, D: Array, step: float, rng: np.random.Generator) -> Array:
         if compiled.move(H, D, V, step) > 0:
             return V
     V = _normalized(H + (D if step == 1 else step * D), rng)
-    return V if is_rowwise(V) else columnwise(V)
+    return V if is_rowwise(H) else columnwise(V)
 
 
 def project(Z: Array, H: Array) -> Array:

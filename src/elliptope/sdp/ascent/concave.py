@@ -36,6 +36,7 @@ def concave(meter: Meter, H: Array, goal: Goal, rng: np.random.Generator) -> Ite
     """
     tuning, n = meter.problem.tuning, meter.problem.n
     iterate = yield from warm_up(meter, H, rng)
+    yield iterate  # it may be critical already
     by_dual = can_use_dual(meter)
     limits = _Limits(n // 8, tuning.columns_per_row * n) if by_dual else _Limits(n, math.inf)
     if not by_dual or (n > tuning.small and meter.problem.spread < tuning.large_spread):
