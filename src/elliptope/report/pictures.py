@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .._utils.arrays import Array
 from ..plotting.view import Circle, Options, Picture, picture
@@ -78,11 +80,13 @@ class Shades:
     high: Array  # (q,)
 
 
-def shades(points: Array) -> Shades:
+def shades(points: Any) -> Shades:
     """Of the leading columns, as many as a page can hold."""
     n, p = points.shape
     count = min(p, _MAX_COLUMNS, max(1, _MAX_BYTES // n))
     values = points[:, :count]
+    if sparse.issparse(values):
+        values = values.toarray()
     low, high = np.quantile(values, _ENDS, axis=0)
     # A column with few other values than one has no quantiles to speak of.
     flat = high <= low
