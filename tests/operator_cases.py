@@ -172,7 +172,8 @@ def deflated_case(case, columns=11):
     rng = np.random.default_rng(7)
     Q = rng.standard_normal((N, columns)) * 10 ** rng.uniform(-3, 0.5, (N, 1)) / np.sqrt(columns)
     QQ, size = long(Q) @ long(Q).T, long(abs(Q)) @ long(abs(Q)).T
-    return Case(case.operator.deflated(Q), case.J - QQ, case.size + size, case.core - off_diagonal(QQ), case.core_size + size)
+    core = case.core - off_diagonal(QQ)
+    return Case(case.operator.deflated(Q), case.J - QQ, case.size + size, core, case.core_size + size)
 
 
 class WithDiagonal(LinearOperator):

@@ -130,7 +130,7 @@ class TestRandomPrograms:
                 true = distance(e, Z, H @ H.T)
                 assert true <= certificate.distance_bound
                 sharpest = max(sharpest, true / certificate.distance_bound)
-        assert 0.7 < sharpest
+        assert sharpest > 0.7
 
 
 class TestClosedForms:
@@ -320,7 +320,7 @@ class TestSpread:
         with pytest.raises(ValueError, match="`method` must be 'auto' where `spread` is positive, got 'power'"):
             solve(psd(3), spread=0.1, method="power")
         own = RegularizedOperator(as_operator(psd(3)), np.eye(3), 1.0, 10.0)
-        with pytest.raises(ValueError, match="`spread` must be 0 for a cost with a metric of its own, got 0.1"):
+        with pytest.raises(ValueError, match=r"`spread` must be 0 for a cost with a metric of its own, got 0\.1"):
             solve(own, spread=0.1)
 
 

@@ -46,7 +46,8 @@ def judge(solution: Solution, posed: Posed, d: Array, e: Array, estimator: str, 
     What the user should know of it is printed, or warned of.
     """
     J, rows = posed.operator, posed.sample.rows
-    _warn_of_hubs(solution, d, e, rows)
+    if solution.status in ("optimal", "unconfirmed", "degenerate"):  # elsewhere `transform` is exact for no row
+        _warn_of_hubs(solution, d, e, rows)
     constant = float(np.median(J.contrast())) < _SMALL_CONTRAST
     status = "degenerate" if constant and solution.status in ("optimal", "unconfirmed") else solution.status
     if verbose:
