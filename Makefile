@@ -1,5 +1,6 @@
 # make demo    embed two data sets and draw them
 # make test    lint, type check, layers and tests
+# make test-dask   the tests that need Dask, which it installs
 # make lint    lint, type check and layers alone
 # make reproduce   every figure and the table of the paper, and a report; 20 minutes at most, QUICK=1: two
 # make benchmarks   solvers side by side, and the same answer from every start; takes a while
@@ -17,7 +18,7 @@ OUTPUT ?= reproduction
 VENV := .venv
 PY := $(VENV)/bin/python
 
-.PHONY: demo test lint reproduce benchmarks docs audit clean
+.PHONY: demo test test-dask lint reproduce benchmarks docs audit clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed-plot
@@ -30,6 +31,12 @@ test: export MKL_NUM_THREADS := 1
 test: export VECLIB_MAXIMUM_THREADS := 1
 test: lint
 	$(PY) -m pytest -n $(WORKERS) --cov --cov-report=term
+
+# Workers of Dask are processes of their own; one test at a time.
+test-dask: export OPENBLAS_NUM_THREADS := 1
+test-dask: export OMP_NUM_THREADS := 1
+test-dask: $(VENV)/.installed-test $(VENV)/.installed-dask
+	$(PY) -m pytest tests/distributed tests/operators/test_contract.py
 
 lint: $(VENV)/.installed-test
 	$(PY) -m ruff check .

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
+import dask_cluster
 from elliptope.kernels import CallableKernel, Gaussian, Laplacian
 from elliptope.kernels.neighbors import Neighbors
 from elliptope.operators import (
@@ -106,6 +107,17 @@ def tiled(kernel):
     return build
 
 
+def distributed(kernel):
+    def build(X, w, n_jobs):
+        cluster = dask_cluster.in_this_process()
+        from elliptope.distributed.exact import DistributedOperator
+
+        K = exact_kernel(kernel, X)
+        return DistributedOperator(kernel, X, w, cluster=cluster, block_rows=64), K, K
+
+    return build
+
+
 def neighbors(X, w, n_jobs):
     K = Neighbors().fit(X, n_neighbors=9, n_jobs=n_jobs).matrix()
     exact = long(NaiveNeighbors(X, 9).K)
@@ -142,6 +154,8 @@ KERNELS = {
     "truncated": truncated,
     "tiled": tiled(WIDE),
     "tiled-laplacian": tiled(LAPLACIAN),
+    "dask": distributed(WIDE),
+    "dask-laplacian": distributed(LAPLACIAN),
     "nystroem": nystroem(WIDE, 40),
     "nystroem-narrow": nystroem(Gaussian(0.1), 9),
     "nystroem-polynomial": nystroem(POLYNOMIAL, 6),

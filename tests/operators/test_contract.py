@@ -248,7 +248,7 @@ class TestKernels:
         plain = (K @ (V.T / np.sqrt(m)).T) / np.sqrt(m)[:, None] - np.outer(np.sqrt(m), np.sqrt(m) @ V) / m.sum()
         np.testing.assert_allclose(one @ V, plain, atol=1e-13)
 
-    @pytest.mark.parametrize("name", ["dense", "tiled"])
+    @pytest.mark.parametrize("name", ["dense", "tiled", "dask"])
     def test_single_precision_is_the_same_operator(self, name):
         """It errs by no more than float32 does, and is not the operator itself."""
         case = kernel_case(name, weights=True)

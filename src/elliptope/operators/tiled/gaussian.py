@@ -31,10 +31,11 @@ from .tiles import Fill, TileErrors, Tiles, pad_rows, roundings, split
 _EXP_ULPS = 4
 
 
-def gaussian_coordinates(X: Array, bandwidth: float) -> Array:
-    r""":math:`z = \sqrt2 (x - c)/\sigma` about the mean c, shape (n, p); not finite where that overflows."""
+def gaussian_coordinates(X: Array, bandwidth: float, centre: Array | None = None) -> Array:
+    r""":math:`z = \sqrt2 (x - c)/\sigma` about c, the mean by default, shape (n, p); not finite where that overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return (X - X.mean(axis=0)) * (np.sqrt(2.0) / np.float64(bandwidth))
+        c = X.mean(axis=0) if centre is None else centre
+        return (X - c) * (np.sqrt(2.0) / np.float64(bandwidth))
 
 
 def gaussian_errors(Z: Array) -> TileErrors:

@@ -60,10 +60,13 @@ class TiledOperator(KernelOperator):
             sample_weight = check_vector("sample_weight", sample_weight, len(X))
         self.n_jobs = n_jobs
         self._diagonal_of_K = kernel.diagonal(X)
-        self._tiles, self._errors = make_tiles(kernel, X, n_jobs)
+        self._tiles, self._errors = self._make_tiles(kernel, X)
         self.relative_error = self._errors.total
         super().__init__(len(X), sample_weight)
         self.degree_error = self._error_of_degrees()
+
+    def _make_tiles(self, kernel: Kernel, X: Array) -> tuple[Tiles, TileErrors]:
+        return make_tiles(kernel, X, self.n_jobs)
 
     def hollow_kernel_matmat(self, V: Array) -> Array:
         return self._tiles.hollow_matmat(V)

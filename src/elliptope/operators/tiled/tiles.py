@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -72,8 +73,12 @@ class Tiles(ABC):
         """The same tiles in float32; None where there are none."""
         return None
 
-    def hollow_matmat(self, V: Array, squared: bool = False) -> Array:
-        """(K - Diag(diag K)) V in float64, shape (n, r), Fortran-ordered; of the entries of K, or of their squares."""
+    def hollow_matmat(self, V: Array, squared: bool = False, *, border: int = 0) -> Array:
+        """(K - Diag(diag K)) V in float64, shape (n, r), Fortran-ordered; of the entries of K, or of their squares.
+
+        With a ``border``, a multiple of the tile, only entries between points on different sides of it count: those from it
+        on, and those before.
+        """
         V, scale = self._scaled(np.asarray(V, dtype=np.float64))
         r = V.shape[1]
         count = -(-self.n // TILE)
@@ -81,15 +86,16 @@ class Tiles(ABC):
         padded = np.zeros((count * TILE, r), dtype=self.dtype)
         padded[: self.n] = V
         V, G = split(padded), np.zeros((count, TILE, r))
-
-        def block(k: int) -> range:
-            """The tiles along block k."""
-            return range(k * width, min((k + 1) * width, count))
+        rows = _cut(border // TILE, count, width)
+        columns = _cut(0, border // TILE, width) if border else rows
 
         def multiply(a: int, b: int) -> None:
-            self._add_block(V, G, block(a), block(b), squared)
+            self._add_block(V, G, rows[a], columns[b], squared)
 
-        run_in_order(tournament(-(-count // width)), multiply, self.n_jobs)
+        if border:
+            run_in_order(product(range(len(rows)), range(len(columns))), multiply, 1)
+        else:
+            run_in_order(tournament(len(rows)), multiply, self.n_jobs)
         return np.asfortranarray(G.reshape(count * TILE, r)[: self.n] * scale)
 
     def _scaled(self, V: Array) -> tuple[Array, Array]:
@@ -139,6 +145,11 @@ class BlockTiles(Tiles):
                 t[...] = self._kernel.block(X[i], y)
 
         return fill
+
+
+def _cut(start: int, stop: int, width: int) -> list[range]:
+    """Tiles from ``start`` to ``stop`` in blocks."""
+    return [range(first, min(first + width, stop)) for first in range(start, stop, width)]
 
 
 def split(V: Array) -> Array:

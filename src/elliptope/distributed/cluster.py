@@ -1,0 +1,109 @@
+"""The cluster: which one, results of tasks, and what is said where nobody is left to compute them.
+
+Scheduling, transfers, repetition of lost tasks and serialisation are Dask's. Data of a fit are results of tasks, never
+scattered: Dask can compute them again where the workers that held them are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import CancelledError
+from typing import Any
+
+from .._utils.extras import install
+
+# Seconds between two looks at whether there are workers, while tasks are waited for.
+_LOOK = 1.0
+
+
+class ClusterError(RuntimeError):
+    """The cluster cannot go on: its workers, or its scheduler, are gone."""
+
+
+class Cluster:
+    """A client of Dask, with what fits need of it: the current one, unless another is given."""
+
+    def __init__(self, client: Any = None) -> None:
+        self.client = find_client() if client is None else client
+
+    def threads(self) -> dict[str, int]:
+        """The number of threads of every worker, by address, in a fixed order."""
+        return dict(sorted(self.client.nthreads().items()))
+
+    def keep(self, tasks: Iterable[Any]) -> list[Any]:
+        """Have the tasks computed, and their results kept by the workers for as long as what is returned is."""
+        with _large_graphs():
+            return self.client.compute(list(tasks))
+
+    def results(self, tasks: Iterable[Any]) -> list[Any]:
+        """The results of the tasks, here. What a task raises is raised."""
+        return self.collect(self.keep(tasks))
+
+    def collect(self, kept: Sequence[Any]) -> list[Any]:
+        """The results of tasks that are kept; waits until they are computed."""
+        self._wait(kept)
+        return [self._fetch(future) for future in kept]
+
+    def _fetch(self, future: Any) -> Any:
+        seconds = 30.0
+        while True:
+            if future.status == "error":
+                return future.result()  # which raises
+            try:
+                return future.result(timeout=seconds)
+            except CancelledError as error:
+                raise ClusterError(_NO_SCHEDULER) from error
+            except TimeoutError:  # a large one, or its worker has just died
+                self._wait([future])
+                seconds *= 2
+
+    def _wait(self, futures: Sequence[Any]) -> None:
+        import dask
+        from distributed import wait
+        from distributed.metrics import time
+
+        patience = dask.utils.parse_timedelta(dask.config.get("distributed.comm.timeouts.connect"))
+        alone = None  # since when there are no workers
+        while True:
+            try:
+                with self.client.as_current():
+                    wait(futures, timeout=_LOOK)
+                return
+            except CancelledError as error:
+                raise ClusterError(_NO_SCHEDULER) from error
+            except TimeoutError:
+                alone = None if self.client.nthreads() else alone or time()
+                if alone is not None and time() - alone > patience:
+                    raise ClusterError(_NO_WORKERS.format(patience)) from None
+
+
+_NO_WORKERS = (
+    "The cluster has had no workers for {:g} seconds, so that the fit cannot go on. Start workers and fit again; with "
+    "`checkpoint`, a fit goes on where it was. (The time is that of Dask's `distributed.comm.timeouts.connect`.)"
+)
+_NO_SCHEDULER = (
+    "The connection to the scheduler of the cluster was lost, or its tasks were cancelled, so that the fit cannot go on. "
+    "Connect to a running one and fit again; with `checkpoint`, a fit goes on where it was."
+)
+
+
+def find_client() -> Any:
+    """The current client of Dask; an error where there is none."""
+    try:
+        from distributed import get_client
+    except ImportError as error:
+        raise ImportError(f"Fits on a cluster need Dask: {install('dask')}.") from error
+    try:
+        return get_client()
+    except ValueError as error:
+        raise ClusterError(
+            "There is no cluster to fit on. Connect to one first: dask.distributed.Client(address), or Client() for one on "
+            "this machine."
+        ) from error
+
+
+def _large_graphs() -> Any:
+    """A context without Dask's warning that a graph holds data: thin matrices travel that way, so that none can be lost."""
+    import dask
+
+    return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"})

@@ -1,0 +1,184 @@
+r"""Kernels of all pairs: tiles that workers compute again for every product.
+
+Every worker keeps the rows of some pairs of blocks. For a product :math:`G = K V` the blocks of V go to the workers that
+need them, and sums come back, in the order of :mod:`elliptope.distributed.order`. A tile is used for both of its sides, as in
+:mod:`elliptope.operators.tiled`, whose error bounds hold: no row has more terms, nor more roundings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from .._utils.arrays import Array
+from ..kernels.base import Kernel
+from ..kernels.stationary import Gaussian
+from ..operators.tiled.gaussian import GaussianTiles, gaussian_coordinates
+from ..operators.tiled.operator import TiledOperator, make_tiles
+from ..operators.tiled.tiles import BlockTiles, TileErrors, Tiles
+from .cluster import Cluster
+from .log import NO_LOG, ProductLog
+from .order import BLOCK_ROWS, Part, assign, cut_rows, cut_work, fold, pairs_in
+from .rows import RowBlocks
+
+# Parts for every thread: with two, one that has lost its worker, or is slow, can go to another.
+_PARTS_PER_THREAD = 2
+
+
+@dataclass(frozen=True)
+class TileMaker:
+    """What makes tiles of the rows of some blocks: Gaussian ones about a centre, or those of another kernel."""
+
+    kernel: Kernel
+    centre: Array | None  # (p,): where tiles of a Gaussian come from matrix products
+    dtype: type[np.floating] = np.float64
+
+    def prepare(self, X: Array) -> Array:
+        if self.centre is None:
+            return X
+        assert isinstance(self.kernel, Gaussian)
+        return gaussian_coordinates(X, self.kernel.bandwidth, self.centre)
+
+    def __call__(self, Y: Array) -> Tiles:
+        return BlockTiles(self.kernel, Y, 1) if self.centre is None else GaussianTiles(Y, 1, self.dtype)
+
+
+class DistributedOperator(TiledOperator):
+    """J from a kernel and points, by the workers of a Dask cluster.
+
+    Parameters
+    ----------
+    kernel, sample_weight
+        As for :class:`~elliptope.operators.TiledOperator`.
+    X : (n, p) array
+    rows : RowBlocks, optional
+        Where workers take the rows of X from; by default they are sent.
+    cluster : Cluster, optional
+        The current client's by default.
+    block_rows : int
+        Rows of a block, at least. The sums depend on it, and on nothing else of the cluster.
+    log : ProductLog, optional
+        Keeps the products.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Array,
+        sample_weight: Array | None = None,
+        *,
+        rows: RowBlocks | None = None,
+        cluster: Cluster | None = None,
+        block_rows: int = BLOCK_ROWS,
+        log: ProductLog = NO_LOG,
+    ) -> None:
+        self._cluster = Cluster() if cluster is None else cluster
+        self._given, self._block_rows, self._log = rows, block_rows, log
+        super().__init__(kernel, X, sample_weight)
+
+    def _make_tiles(self, kernel: Kernel, X: Array) -> tuple[Tiles, TileErrors]:
+        local, errors = make_tiles(kernel, X, 1)
+        maker = TileMaker(kernel, X.mean(axis=0) if isinstance(local, GaussianTiles) else None)
+        rows = RowBlocks.of_array(X) if self._given is None else self._given
+        kept = KeptRows(self._cluster, rows, maker, cut_rows(len(X), self._block_rows))
+        return DistributedTiles(len(X), kept, maker, self._log), errors
+
+
+class KeptRows:
+    """The rows of the blocks, kept by workers, and with them those of every part of the work, by the one that does it."""
+
+    def __init__(self, cluster: Cluster, rows: RowBlocks, maker: TileMaker, blocks: list[slice]) -> None:
+        from dask import delayed
+
+        self.cluster, self.blocks, self._name = cluster, blocks, uuid4().hex
+        prepare = delayed(maker.prepare, pure=False)
+        self._rows = cluster.keep(
+            prepare(rows.block(block), dask_key_name=f"rows-{self._name}-{k}") for k, block in enumerate(blocks)
+        )
+        self._threads: dict[str, int] | None = None
+        self._parts: dict[Part, Any] = {}
+
+    def parts(self) -> dict[Part, Any]:
+        """The rows of every part; cut and assigned anew where workers have come or gone."""
+        threads = self.cluster.threads()
+        if threads != self._threads:
+            self._parts, self._threads = self._assigned(threads), threads
+        return self._parts
+
+    def _assigned(self, threads: dict[str, int]) -> dict[Part, Any]:
+        import dask
+        from dask import delayed
+
+        parts = cut_work(len(self.blocks), _PARTS_PER_THREAD * max(1, sum(threads.values())))
+        workers = assign([pairs_in(part) for part in parts], threads or {"": 1})
+        name, tasks = uuid4().hex, []
+        for i, (part, worker) in enumerate(zip(parts, workers, strict=True)):
+            rows = {k: self._rows[k] for k in needed(part)}
+            with dask.annotate(**({"workers": [worker], "allow_other_workers": True} if threads else {})):
+                tasks.append(delayed(dict, pure=False)(rows, dask_key_name=f"rows-of-part-{name}-{i}"))
+        return dict(zip(parts, self.cluster.keep(tasks), strict=True))
+
+
+class DistributedTiles(Tiles):
+    """Tiles that workers make of the rows that they keep."""
+
+    def __init__(self, n: int, kept: KeptRows, maker: TileMaker, log: ProductLog) -> None:
+        super().__init__(n, 1, maker.dtype)
+        self._kept, self._maker, self._log = kept, maker, log
+
+    def filler(self, rows: slice, columns: slice) -> Any:
+        raise TypeError("The tiles are on the workers.")
+
+    def in_single(self) -> Tiles | None:
+        if self._maker.centre is None:
+            return None
+        return DistributedTiles(self.n, self._kept, replace(self._maker, dtype=np.float32), self._log)
+
+    def hollow_matmat(self, V: Array, squared: bool = False, *, border: int = 0) -> Array:
+        V = np.ascontiguousarray(V, dtype=np.float64)
+        return self._log.product(V, f"{np.dtype(self.dtype)} {squared}", partial(self._product, squared=squared))
+
+    def _product(self, V: Array, squared: bool) -> Array:
+        from dask import delayed
+
+        name, numbers, parts, blocks = uuid4().hex, count(), self._kept.parts(), self._kept.blocks
+        sent = [delayed(V[block], name=f"thin-matrix-{name}-{k}") for k, block in enumerate(blocks)]
+
+        def call(word: str, function: Any, *arguments: Any) -> Any:
+            return delayed(function, pure=False)(*arguments, dask_key_name=f"{word}-{name}-{next(numbers)}")
+
+        def value(part: Part) -> Any:
+            if part not in parts:
+                return None
+            thin = {k: sent[k] for k in needed(part)}
+            return call("kernel-product", multiply, parts[part], part, self._maker, squared, thin)
+
+        whole = range(len(blocks))
+        total = fold((whole, whole), value, partial(call, "sum-of-products"))
+        return np.asfortranarray(self._kept.cluster.results([total])[0])
+
+
+def needed(part: Part) -> list[int]:
+    """The blocks whose rows a part needs."""
+    return sorted({*part[0], *part[1]})
+
+
+def multiply(rows: dict[int, Array], part: Part, maker: TileMaker, squared: bool, V: dict[int, Array]) -> Any:
+    """What a part contributes to the product, on a worker: from its rows, and the blocks of V."""
+
+    def value(part: Part) -> Any:
+        (i, *more), (j, *others) = part
+        if more or others:
+            return None
+        if i == j:
+            return maker(rows[i]).hollow_matmat(V[i], squared)
+        tiles, border = maker(np.concatenate([rows[j], rows[i]])), len(rows[j])
+        G = tiles.hollow_matmat(np.concatenate([V[j], V[i]]), squared, border=border)
+        return G[border:], G[:border]
+
+    return fold(part, value, lambda function, *values: function(*values))

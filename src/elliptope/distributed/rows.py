@@ -1,0 +1,90 @@
+"""Rows of the data, as workers take them: from the user's graph, so that lost ones can be read again, or sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from .._utils.arrays import Array
+from .cluster import Cluster
+
+
+@dataclass(frozen=True, eq=False)
+class RowBlocks:
+    """n points among rows that come in chunks, of any lengths.
+
+    ``chunks`` are tasks of Dask or arrays, ``ends`` (c,) says where each of them ends, and ``rows`` (n,) which rows the
+    points are; None if all are.
+    """
+
+    chunks: Sequence[Any]
+    ends: Array
+    rows: Array | None = None
+    _name: str = field(default_factory=lambda: uuid4().hex)
+
+    @classmethod
+    def of_array(cls, X: Array) -> RowBlocks:
+        return cls([X], np.array([len(X)]))
+
+    def select(self, rows: Array) -> RowBlocks:
+        """Those of the rows with these numbers, in this order."""
+        return RowBlocks(self.chunks, self.ends, rows)
+
+    def block(self, block: slice) -> Any:
+        """A task whose result is an array, the points of a block."""
+        from dask import delayed
+
+        rows = np.arange(block.start, block.stop) if self.rows is None else self.rows[block]
+        name = f"points-{self._name}-{block.start}"
+        if isinstance(self.chunks[0], np.ndarray):
+            return delayed(self.chunks[0][rows], name=name)
+        chunk = np.searchsorted(self.ends, rows, side="right")
+        used = np.unique(chunk)
+        starts = np.r_[0, self.ends[:-1]]
+        places = [rows[chunk == k] - starts[k] for k in used]
+        order = np.argsort(np.concatenate([np.flatnonzero(chunk == k) for k in used]))
+        # Rows in ascending order come in the order of their chunks.
+        again = None if np.array_equal(order, np.arange(len(order))) else order
+        return delayed(_take, pure=False)([self.chunks[k] for k in used], places, again, dask_key_name=name)
+
+
+def _take(chunks: list[Any], places: list[Array], order: Array | None) -> Array:
+    """Rows of chunks, as numbers in double precision."""
+    found = [np.asarray(chunk, dtype=np.float64)[rows] for chunk, rows in zip(chunks, places, strict=True)]
+    taken = np.concatenate(found)
+    return np.ascontiguousarray(taken if order is None else taken[order])
+
+
+def collect(X: Any, cluster: Cluster) -> tuple[Any, RowBlocks]:
+    """Rows of a dask array or frame: here, as an array or a frame of pandas, and as workers take them."""
+    chunks = _chunks(X)
+    parts = cluster.results(chunks)
+    ends = np.cumsum([len(part) for part in parts])
+    return _together(parts), RowBlocks(chunks, ends)
+
+
+def collect_vector(values: Any, cluster: Cluster) -> Any:
+    """A dask array or series, here; anything else as it is."""
+    if not hasattr(values, "__dask_graph__"):
+        return values
+    return np.concatenate([np.asarray(part) for part in cluster.results(_chunks(values))])
+
+
+def _chunks(X: Any) -> list[Any]:
+    """Tasks, one for every chunk of rows."""
+    if getattr(X, "ndim", 0) == 2 and hasattr(X, "rechunk") and len(X.chunks[1]) > 1:
+        X = X.rechunk({1: -1})
+    found = X.to_delayed()
+    return list(found.ravel()) if isinstance(found, np.ndarray) else list(found)
+
+
+def _together(parts: list[Any]) -> Any:
+    if hasattr(parts[0], "iloc"):
+        import pandas
+
+        return pandas.concat(parts)
+    return np.concatenate(parts)
