@@ -42,6 +42,11 @@ def is_foreign(x: Any) -> bool:
     return hasattr(x, "__dlpack__") and not isinstance(x, (np.ndarray, np.generic))
 
 
+def is_dask(x: Any) -> bool:
+    """Whether ``x`` is an array or a data frame of Dask."""
+    return hasattr(x, "__dask_graph__")
+
+
 def as_numpy(x: Any) -> Array:
     """``x`` as a NumPy array; memory is shared where it can be, and copied from an accelerator."""
     if isinstance(x, np.ndarray):

@@ -1,7 +1,7 @@
 r"""Kernels of all pairs: tiles that workers compute again for every product.
 
 Every worker keeps the rows of some pairs of blocks. For a product :math:`G = K V` the blocks of V go to the workers that
-need them, and sums come back, in the order of :mod:`elliptope.distributed.order`. A tile is used for both of its sides, as in
+need them, and sums come back, in the order of :mod:`elliptope.distributed.order`. A tile is used for both sides, as in
 :mod:`elliptope.operators.tiled`, whose error bounds hold: no row has more terms, nor more roundings.
 """
 
@@ -23,7 +23,7 @@ from ..operators.tiled.operator import TiledOperator, make_tiles
 from ..operators.tiled.tiles import BlockTiles, TileErrors, Tiles
 from .cluster import Cluster
 from .log import NO_LOG, ProductLog
-from .order import BLOCK_ROWS, Part, assign, cut_rows, cut_work, fold, pairs_in
+from .order import BLOCK_ROWS, Part, assign, cut_at_borders, cut_rows, cut_work, fold, pairs_in
 from .rows import RowBlocks
 
 # Parts for every thread: with two, one that has lost its worker, or is slow, can go to another.
@@ -147,7 +147,8 @@ class DistributedTiles(Tiles):
         from dask import delayed
 
         name, numbers, parts, blocks = uuid4().hex, count(), self._kept.parts(), self._kept.blocks
-        sent = [delayed(V[block], name=f"thin-matrix-{name}-{k}") for k, block in enumerate(blocks)]
+        runs = cut_at_borders(parts, len(blocks))
+        sent = [delayed(V[blocks[run[0]].start : blocks[run[-1]].stop], name=f"thin-matrix-{name}-{run[0]}") for run in runs]
 
         def call(word: str, function: Any, *arguments: Any) -> Any:
             return delayed(function, pure=False)(*arguments, dask_key_name=f"{word}-{name}-{next(numbers)}")
@@ -155,21 +156,24 @@ class DistributedTiles(Tiles):
         def value(part: Part) -> Any:
             if part not in parts:
                 return None
-            thin = {k: sent[k] for k in needed(part)}
+            thin = [matrix for run, matrix in zip(runs, sent, strict=True) if run[0] in needed(part)]
             return call("kernel-product", multiply, parts[part], part, self._maker, squared, thin)
 
         whole = range(len(blocks))
         total = fold((whole, whole), value, partial(call, "sum-of-products"))
-        return np.asfortranarray(self._kept.cluster.results([total])[0])
+        # A copy: what has travelled may lie at any address, and may not be written to.
+        return np.array(self._kept.cluster.results([total])[0], order="F")
 
 
 def needed(part: Part) -> list[int]:
-    """The blocks whose rows a part needs."""
+    """The blocks whose rows a part needs, in order."""
     return sorted({*part[0], *part[1]})
 
 
-def multiply(rows: dict[int, Array], part: Part, maker: TileMaker, squared: bool, V: dict[int, Array]) -> Any:
-    """What a part contributes to the product, on a worker: from its rows, and the blocks of V."""
+def multiply(rows: dict[int, Array], part: Part, maker: TileMaker, squared: bool, thin: list[Array]) -> Any:
+    """What a part contributes to the product, on a worker: from the blocks of rows that it needs, and the same rows of V."""
+    ends = np.cumsum([len(rows[k]) for k in sorted(rows)])[:-1]
+    V = dict(zip(sorted(rows), np.split(np.concatenate(thin), ends), strict=True))
 
     def value(part: Part) -> Any:
         (i, *more), (j, *others) = part

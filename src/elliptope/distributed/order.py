@@ -7,7 +7,7 @@ which worker computes them, changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -16,9 +16,9 @@ import numpy as np
 from .._utils.arrays import Array
 from .._utils.blocks import TILE
 
-# Rows of a block, at least: shorter ones would take less time to multiply than to send. And the most blocks: enough for a
-# thousand threads, which have two of some 2000 pairs each.
-BLOCK_ROWS = 4096
+# Rows of a block, at least: with fewer, the calls from Python would take longer than what they compute. And the most blocks:
+# enough for a thousand threads, which have two of some 2000 pairs each.
+BLOCK_ROWS = 2048
 _MOST_BLOCKS = 64
 
 # A part of the tree: blocks of rows and of columns, the same for a triangle.
@@ -88,6 +88,12 @@ def cut_work(blocks: int, shares: int) -> list[Part]:
 
     fold((range(blocks), range(blocks)), small_enough, lambda *_: True)
     return found
+
+
+def cut_at_borders(parts: Iterable[Part], blocks: int) -> list[range]:
+    """The blocks, in runs that no part needs a piece of."""
+    borders = {0, blocks} | {border for part in parts for side in part for border in (side.start, side.stop)}
+    return [range(a, b) for a, b in pairwise(sorted(borders))]
 
 
 def assign(costs: list[float], threads: dict[str, int]) -> list[str]:

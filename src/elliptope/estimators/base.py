@@ -16,6 +16,7 @@ from ..kernels.choice import find_kernel
 from ..kernels.metrics import PRECOMPUTED
 from ..persistence import save
 from .extension import Extension
+from .lazy import takes_dask
 from .streaming import Streaming
 
 
@@ -75,6 +76,7 @@ class KernelEmbedding(Embedding):
     def _accepts_sparse(self) -> bool:
         return self.training_.extension.kernel.is_sparse
 
+    @takes_dask
     def score_samples(self, X: Array) -> Array:
         r"""Log density of the training points at each row, up to a constant: :math:`\log m_e(x)`.
 

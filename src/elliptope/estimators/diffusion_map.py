@@ -21,6 +21,7 @@ from ..operators import KernelOperator
 from .advice import NO_NEIGHBOURS, is_identity
 from .base import KernelEmbedding, finish, fix_signs
 from .extension import Extension, Numbers
+from .lazy import takes_dask
 from .pose import Posed, pose
 from .training import DiffusionTraining
 
@@ -130,6 +131,7 @@ class DiffusionMap(KernelEmbedding):
         """Fit, and return ``embedding_``."""
         return self.fit(X, sample_weight=sample_weight).embedding_
 
+    @takes_dask
     def transform(self, X: Array) -> Array:
         """Embed new rows by the Nyström formula; on training points this is the embedding itself."""
         return self._transform_rows(self._check_new(X))

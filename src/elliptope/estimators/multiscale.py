@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Real
@@ -22,6 +23,7 @@ from .base import KernelEmbedding
 from .certified import CertifiedEmbedding, eigenvectors
 from .diagonals import KernelDiagonal
 from .extension import Numbers, unit_rows
+from .lazy import takes_dask
 from .pose import Posed, pose
 from .progress import with_callbacks
 from .training import MultiscaleTraining, Scale
@@ -117,13 +119,15 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
 
     @with_callbacks
     @underflows_to_zero
-    def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> MultiscaleEmbedding:
+    def fit(
+        self, X: Array, y: Any = None, sample_weight: Array | None = None, checkpoint: str | os.PathLike | None = None
+    ) -> MultiscaleEmbedding:
         """Solve the programs of all scales on the rows of ``X``.
 
-        ``sample_weight`` as for :class:`~elliptope.SDPEmbedding`.
+        ``sample_weight`` and ``checkpoint`` as for :class:`~elliptope.SDPEmbedding`.
         """
         settings = self._check_parameters()
-        posed = pose(X, sample_weight, self).weighted_by_density(float(self.density))
+        posed = pose(X, sample_weight, self, checkpoint=checkpoint).weighted_by_density(float(self.density))
         A = posed.operator
         warn_of_parts(A, posed.rule.scale_parameter)
         diagonal = KernelDiagonal(posed.kernel, A.M)
@@ -154,6 +158,7 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         outcome = solution.certificate, status, eigenvalues, solution.n_iter, solution.n_products
         return Scale(t, s, weight, *outcome, Xi, directions), posed.diffused(Xi, t)
 
+    @takes_dask
     def transform(self, X: Array) -> Array:
         """Embed new rows: every scale as :meth:`elliptope.SDPEmbedding.transform` does, from one pass over the kernel."""
         return self._transform_rows(self._check_new(X))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,11 @@ from sklearn.utils import check_random_state
 
 from .._utils.arrays import Array
 from .._utils.checks import check_choice
+from .._utils.fingerprints import describe
 from .._utils.threads import count_threads
+from .._version import __version__
+from ..distributed.fit import DASK, check_rule, find_cluster
+from ..distributed.log import ProductLog
 from ..kernels.base import FittedFormula, FittedKernel, KernelRule
 from ..kernels.choice import KERNEL_NAMES, find_kernel, unknown_kernel
 from ..memory.planner import choose_operator, size_of
@@ -34,6 +39,8 @@ from .spread import SpreadDirections
 
 # Weights below this part of the largest count as zero: squares of them would.
 _NO_WEIGHT = 1e-100
+# Parameters that products do not depend on.
+_IMMATERIAL = ("n_jobs", "verbose", "n_components", "normalize")
 
 
 @dataclass(frozen=True)
@@ -95,10 +102,11 @@ class Posed:
         return full
 
 
-def pose(X: Any, sample_weight: Array | None, estimator: Any, *, only: str | None = None) -> Posed:
+def pose(X: Any, sample_weight: Any, estimator: Any, *, only: str | None = None, checkpoint: Any = None) -> Posed:
     """The program of ``estimator``, whose parameters are read and which is left as it is.
 
-    ``only`` names the operator of an estimator that has no choice of operators.
+    ``only`` names the operator of an estimator that has no choice of operators. ``checkpoint`` is a file for the products of
+    a fit on a cluster.
     """
     check_choice("normalize", estimator.normalize, (None, "unit"))
     n_jobs = count_threads(estimator.n_jobs)
@@ -111,12 +119,34 @@ def pose(X: Any, sample_weight: Array | None, estimator: Any, *, only: str | Non
             f"`X` must be dense for kernel={estimator.kernel!r}, got a sparse matrix; the kernels 'neighbors' and 'overlap' "
             f"take one."
         )
-    operator = _plan(size_of(X, None if rule.pairwise else sample_weight), estimator, only, n_jobs)
+    X, sample_weight, remote = find_cluster(X, sample_weight, getattr(estimator, "operator", "auto"))
+    if remote is not None:
+        check_rule(rule, X, estimator.kernel)
+    elif checkpoint is not None:
+        raise ValueError("`checkpoint` must be None unless the fit is on a cluster, by operator='dask' or with dask arrays.")
+    operator = DASK if remote else _plan(size_of(X, None if rule.pairwise else sample_weight), estimator, only, n_jobs)
     given = validate_rows(X, sample_weight, estimator, accept_sparse=rule.accepts_sparse, pairwise=rule.pairwise)
     sample = _points(given, rule)
-    kernel = rule.fit(given.X, sample.rows, **{name: getattr(estimator, name) for name in rule.parameters})
-    J = _build(operator, kernel, sample.w, estimator, n_jobs)
+    parameters = {name: getattr(estimator, name) for name in rule.parameters}
+    if remote is not None:
+        if checkpoint is not None:
+            remote.log = ProductLog(checkpoint, _fingerprint(given, estimator))
+        kernel, J = remote.build(rule, given.X, sample.rows, sample.w, parameters)
+    else:
+        kernel = rule.fit(given.X, sample.rows, **parameters)
+        J = _build(operator, kernel, sample.w, estimator, n_jobs)
     return Posed(given, sample, rule, kernel.without_matrix(), J)
+
+
+def _fingerprint(given: Rows, estimator: Any) -> dict[str, str]:
+    """What a fit depends on, by the name of each."""
+    if not isinstance(estimator.random_state, Integral):
+        raise ValueError(
+            f"`random_state` must be an integer where there is a checkpoint, so that the fit can be repeated, got "
+            f"{estimator.random_state!r}."
+        )
+    parameters = {name: describe(value) for name, value in estimator.get_params().items() if name not in _IMMATERIAL}
+    return {"X": describe(given.X), "sample_weight": describe(given.w), "elliptope.__version__": __version__, **parameters}
 
 
 def check_seed(random_state: Any) -> np.random.RandomState:

@@ -15,6 +15,7 @@ from .._utils.checks import check_choice
 from .base import finish
 from .certified import CertifiedEmbedding, eigenvectors, outcome
 from .extension import LinearExtension
+from .lazy import takes_dask
 from .pose_rkhs import pose_rkhs
 from .progress import with_callbacks
 from .training import RKHSTraining
@@ -173,10 +174,12 @@ class RKHSEmbedding(CertifiedEmbedding):
             ),
         )
 
+    @takes_dask
     def transform(self, X: Array) -> Array:
         r"""Embed new rows: :math:`\chi(x) = k(x)^\top K^{-1} \chi`, a linear formula."""
         return self._transform_rows(self._check_new(X))
 
+    @takes_dask
     def score_samples(self, X: Array) -> Array:
         r"""Log density of the training points at each row, up to a constant: :math:`\log \sum_i w_i k(x, x_i)`."""
         return self._score_rows(self._check_new(X))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from .._utils.arrays import Array
 from .._utils.callers import underflows_to_zero
 from .._utils.checks import check_choice, check_factor, check_integer, is_word
 from .._utils.threads import count_threads
+from ..distributed.fit import DASK
 from ..kernels.base import FittedFormula
 from ..kernels.choice import KERNEL_NAMES, find_kernel, unknown_kernel
 from ..memory.planner import OPERATORS
@@ -25,6 +27,7 @@ from .base import KernelEmbedding, finish
 from .certified import CertifiedEmbedding, eigenvectors, outcome
 from .diagonals import resolve_diagonal
 from .extension import Attention, Diagonal, Numbers
+from .lazy import takes_dask
 from .pose import Posed, draw_seed, pose
 from .progress import with_callbacks
 from .starts import NO_START, Limits, Start, start_limits, truncated_start
@@ -188,7 +191,14 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
 
     @with_callbacks
     @underflows_to_zero
-    def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None, start: Array | None = None) -> SDPEmbedding:
+    def fit(
+        self,
+        X: Array,
+        y: Any = None,
+        sample_weight: Array | None = None,
+        start: Array | None = None,
+        checkpoint: str | os.PathLike | None = None,
+    ) -> SDPEmbedding:
         """Solve the SDP on the rows of ``X`` (or on the kernel matrix ``X`` when precomputed).
 
         ``sample_weight`` are quadrature weights w: a weight of two is a point given twice; a point of weight zero, or below
@@ -197,9 +207,12 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         the weights divided by a power of two. ``start`` (n, r) is an embedding for the solver to start from instead of a
         random one, such as that of the same rows at a nearby bandwidth; only the directions of its rows count. The optimum
         does not depend on it.
+
+        X may be an array or a data frame of Dask; see :mod:`elliptope.distributed`. ``checkpoint`` is then a file that keeps
+        the products, for the same fit to go on from should the cluster fail.
         """
         self._check_parameters()
-        posed = pose(X, sample_weight, self)
+        posed = pose(X, sample_weight, self, checkpoint=checkpoint)
         self._check_width(len(posed.given.w))
         A, t = posed.operator, int(self.diffusion_time)
         warn_of_parts(A, posed.rule.scale_parameter)
@@ -272,6 +285,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
             print(f"start from {_COARSE_ROWS} of {len(X)} points: {coarse.status_}, rank {len(coarse.eigenvalues_)}")
         return Start(coarse._embed_rows(X), coarse.n_iter_, coarse.n_products_, coarse.status_ == "interrupted")
 
+    @takes_dask
     def transform(self, X: Array) -> Array:
         r"""Embed new rows.
 
@@ -296,7 +310,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         self._check_solver_parameters()
         if find_kernel(self.kernel) is None:
             raise unknown_kernel(self.kernel, KERNEL_NAMES)
-        check_choice("operator", self.operator, ("auto", *OPERATORS))
+        check_choice("operator", self.operator, ("auto", *OPERATORS, DASK))
         check_integer("n_landmarks", self.n_landmarks, 1)
         check_choice("solver", self.solver, tuple(METHODS))
         check_integer("n_neighbors", self.n_neighbors, 1)

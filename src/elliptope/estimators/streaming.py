@@ -186,8 +186,17 @@ def _blocks_of_array(estimator: Any, rows: _Rows, block_rows: int) -> Iterator[t
         yield part.start, block
 
 
-def _blocks_of_iterable(estimator: Any, blocks: Iterable[Any]) -> Iterator[tuple[int, Array]]:
-    first = 0
+def embed_chunk(estimator: Streaming, rows: Any, first: int = 0) -> Array:
+    """``transform`` of rows, of which there may be none, and the first of which is row ``first`` of the input."""
+    return next(estimator._transform_rows(block, start) for start, block in _blocks_of_iterable(estimator, [rows], first))
+
+
+def score_chunk(estimator: Streaming, rows: Any, first: int = 0) -> Array:
+    """``score_samples``, likewise."""
+    return next(estimator._score_rows(block, first=start) for start, block in _blocks_of_iterable(estimator, [rows], first))
+
+
+def _blocks_of_iterable(estimator: Any, blocks: Iterable[Any], first: int = 0) -> Iterator[tuple[int, Array]]:
     for given in blocks:
         with _located(first), entries_named(given, first):
             refuse_no_numbers(given)

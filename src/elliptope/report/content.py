@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._utils.arrays import Array
 from .._utils.blocks import blocks, rows_per_block
 from .._utils.checks import check_integer
+from .._utils.fingerprints import describe
 from .._utils.versions import versions
 from ..estimators.certified import CertifiedEmbedding
-from ..estimators.path.checkpoint import describe
 from ..estimators.path.records import PathRecord
 from ..estimators.sdp_embedding import SDPEmbedding
 from ..plotting.targets import Target, check_target

@@ -6,13 +6,10 @@ arrays, and a checksum. It is replaced as a whole, so that whatever happens it i
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ..._utils.files import atomic_write
 from ...persistence.arrays import Floats
@@ -40,24 +37,7 @@ _RECORD = OneOf(
         }
     }
 )
-# Hexadecimal digits of a hash that are kept: 64 bits, far beyond accidental agreement.
-_DIGITS = 16
 _REMEDY = "Pass another file, or delete this one to start anew."
-
-
-def describe(value: Any) -> str:
-    """A string that tells values apart. Functions and other objects without a printed form go by their names alone."""
-    if isinstance(value, np.ndarray):
-        data = np.ascontiguousarray(value)
-        digest = hashlib.sha256(f"{data.dtype} {data.shape} ".encode() + data.tobytes()).hexdigest()
-        return f"array of shape {data.shape} with hash {digest[:_DIGITS]}"
-    if isinstance(value, np.random.RandomState):
-        _, keys, *rest = value.get_state(legacy=True)
-        return f"RandomState at {rest} of {describe(keys)}"
-    if callable(value):
-        named = value if hasattr(value, "__qualname__") else type(value)
-        return f"{named.__module__}.{named.__qualname__}"
-    return repr(value)
 
 
 class Checkpoint:

@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._utils.arrays import Array
 from ..._utils.callers import underflows_to_zero, warn
 from ..._utils.checks import check_callable, check_positive, check_verbose
+from ..._utils.fingerprints import describe
 from ..._utils.progress import ProgressBar
 from ..._version import __version__
 from ...kernels.choice import BUILT_IN
@@ -27,7 +28,7 @@ from ...sdp.steps import normalize_rows
 from ..certified import ZERO_COLUMNS
 from ..data import validate_rows
 from ..sdp_embedding import SDPEmbedding
-from .checkpoint import Checkpoint, describe
+from .checkpoint import Checkpoint
 from .records import BandwidthPath, PathRecord, align, widen
 
 # Entries of the spare column of a warm start.
