@@ -6,14 +6,17 @@ scattered: Dask can compute them again where the workers that held them are gone
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError
 from typing import Any
+from uuid import uuid4
 
 from .._utils.extras import install
 
 # Seconds between two looks at whether there are workers, while tasks are waited for.
 _LOOK = 1.0
+# Seconds after which we look again while results are fetched; doubled every time.
+_FETCH = 30.0
 
 
 class ClusterError(RuntimeError):
@@ -30,10 +33,24 @@ class Cluster:
         """The number of threads of every worker, by address, in a fixed order."""
         return dict(sorted(self.client.nthreads().items()))
 
-    def keep(self, tasks: Iterable[Any]) -> list[Any]:
-        """Have the tasks computed, and their results kept by the workers for as long as what is returned is."""
+    def memory(self) -> int | None:
+        """Bytes that the smallest worker may use; None where there is no limit."""
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        return min((worker["memory_limit"] for worker in workers if worker["memory_limit"]), default=None)
+
+    def keep(self, tasks: Iterable[Any], workers: Sequence[str] | None = None) -> list[Any]:
+        """Have the tasks computed, and their results kept by the workers for as long as what is returned is.
+
+        ``workers`` has the one that should compute each of them; another one does where it is gone.
+        """
+        tasks = list(tasks)
         with _large_graphs():
-            return self.client.compute(list(tasks))
+            if workers is None:
+                return self.client.compute(tasks)
+            return [
+                self.client.compute(one, workers=[worker], allow_other_workers=True)
+                for one, worker in zip(tasks, workers, strict=True)
+            ]
 
     def results(self, tasks: Iterable[Any]) -> list[Any]:
         """The results of the tasks, here. What a task raises is raised."""
@@ -41,26 +58,28 @@ class Cluster:
 
     def collect(self, kept: Sequence[Any]) -> list[Any]:
         """The results of tasks that are kept; waits until they are computed."""
-        self._wait(kept)
-        return [self._fetch(future) for future in kept]
+        kept, seconds = list(kept), _FETCH
 
-    def _fetch(self, future: Any) -> Any:
-        seconds = 30.0
+        async def gather() -> list[Any]:
+            return await self.client.gather(kept, asynchronous=True)
+
         while True:
-            if future.status == "error":
-                return future.result()  # which raises
+            self._wait(kept)
+            failed = any(future.status == "error" for future in kept)
             try:
-                return future.result(timeout=seconds)
+                return self.client.sync(gather, callback_timeout=None if failed else seconds)
             except CancelledError as error:
                 raise ClusterError(_NO_SCHEDULER) from error
-            except TimeoutError:  # a large one, or its worker has just died
-                self._wait([future])
+            except TimeoutError:  # many bytes, or a worker has just died with its results
+                if failed:
+                    raise
                 seconds *= 2
 
     def _wait(self, futures: Sequence[Any]) -> None:
         import dask
-        from distributed import wait
         from distributed.metrics import time
+
+        from distributed import wait
 
         patience = dask.utils.parse_timedelta(dask.config.get("distributed.comm.timeouts.connect"))
         alone = None  # since when there are no workers
@@ -85,6 +104,13 @@ _NO_SCHEDULER = (
     "The connection to the scheduler of the cluster was lost, or its tasks were cancelled, so that the fit cannot go on. "
     "Connect to a running one and fit again; with `checkpoint`, a fit goes on where it was."
 )
+
+
+def task(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """A call to be made by a worker; the dashboard shows it under its name."""
+    from dask import delayed
+
+    return delayed(function, pure=False)(*arguments, dask_key_name=f"{name}-{uuid4().hex}")
 
 
 def find_client() -> Any:

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
@@ -21,7 +19,7 @@ from ..kernels.stationary import Gaussian
 from ..operators.tiled.gaussian import GaussianTiles, gaussian_coordinates
 from ..operators.tiled.operator import TiledOperator, make_tiles
 from ..operators.tiled.tiles import BlockTiles, TileErrors, Tiles
-from .cluster import Cluster
+from .cluster import Cluster, task
 from .log import NO_LOG, ProductLog
 from .order import BLOCK_ROWS, Part, assign, cut_at_borders, cut_rows, cut_work, fold, pairs_in
 from .rows import RowBlocks
@@ -93,13 +91,8 @@ class KeptRows:
     """The rows of the blocks, kept by workers, and with them those of every part of the work, by the one that does it."""
 
     def __init__(self, cluster: Cluster, rows: RowBlocks, maker: TileMaker, blocks: list[slice]) -> None:
-        from dask import delayed
-
-        self.cluster, self.blocks, self._name = cluster, blocks, uuid4().hex
-        prepare = delayed(maker.prepare, pure=False)
-        self._rows = cluster.keep(
-            prepare(rows.block(block), dask_key_name=f"rows-{self._name}-{k}") for k, block in enumerate(blocks)
-        )
+        self.cluster, self.blocks = cluster, blocks
+        self._rows = cluster.keep(task("rows", maker.prepare, rows.block(block)) for block in blocks)
         self._threads: dict[str, int] | None = None
         self._parts: dict[Part, Any] = {}
 
@@ -107,21 +100,11 @@ class KeptRows:
         """The rows of every part; cut and assigned anew where workers have come or gone."""
         threads = self.cluster.threads()
         if threads != self._threads:
-            self._parts, self._threads = self._assigned(threads), threads
+            parts = cut_work(len(self.blocks), _PARTS_PER_THREAD * max(1, sum(threads.values())))
+            workers = assign([pairs_in(part) for part in parts], threads)
+            rows = (task("rows-of-part", dict, {k: self._rows[k] for k in needed(part)}) for part in parts)
+            self._parts, self._threads = dict(zip(parts, self.cluster.keep(rows, workers), strict=True)), threads
         return self._parts
-
-    def _assigned(self, threads: dict[str, int]) -> dict[Part, Any]:
-        import dask
-        from dask import delayed
-
-        parts = cut_work(len(self.blocks), _PARTS_PER_THREAD * max(1, sum(threads.values())))
-        workers = assign([pairs_in(part) for part in parts], threads or {"": 1})
-        name, tasks = uuid4().hex, []
-        for i, (part, worker) in enumerate(zip(parts, workers, strict=True)):
-            rows = {k: self._rows[k] for k in needed(part)}
-            with dask.annotate(**({"workers": [worker], "allow_other_workers": True} if threads else {})):
-                tasks.append(delayed(dict, pure=False)(rows, dask_key_name=f"rows-of-part-{name}-{i}"))
-        return dict(zip(parts, self.cluster.keep(tasks), strict=True))
 
 
 class DistributedTiles(Tiles):
@@ -144,23 +127,18 @@ class DistributedTiles(Tiles):
         return self._log.product(V, f"{np.dtype(self.dtype)} {squared}", partial(self._product, squared=squared))
 
     def _product(self, V: Array, squared: bool) -> Array:
-        from dask import delayed
-
-        name, numbers, parts, blocks = uuid4().hex, count(), self._kept.parts(), self._kept.blocks
+        parts, blocks = self._kept.parts(), self._kept.blocks
         runs = cut_at_borders(parts, len(blocks))
-        sent = [delayed(V[blocks[run[0]].start : blocks[run[-1]].stop], name=f"thin-matrix-{name}-{run[0]}") for run in runs]
-
-        def call(word: str, function: Any, *arguments: Any) -> Any:
-            return delayed(function, pure=False)(*arguments, dask_key_name=f"{word}-{name}-{next(numbers)}")
+        sent = [task("thin-matrix", np.array, V[blocks[run[0]].start : blocks[run[-1]].stop]) for run in runs]
 
         def value(part: Part) -> Any:
             if part not in parts:
                 return None
             thin = [matrix for run, matrix in zip(runs, sent, strict=True) if run[0] in needed(part)]
-            return call("kernel-product", multiply, parts[part], part, self._maker, squared, thin)
+            return task("kernel-product", multiply, parts[part], part, self._maker, squared, thin)
 
         whole = range(len(blocks))
-        total = fold((whole, whole), value, partial(call, "sum-of-products"))
+        total = fold((whole, whole), value, partial(task, "sum-of-products"))
         # A copy: what has travelled may lie at any address, and may not be written to.
         return np.array(self._kept.cluster.results([total])[0], order="F")
 

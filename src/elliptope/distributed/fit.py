@@ -8,12 +8,18 @@ from typing import Any
 from scipy import sparse
 
 from .._utils.arrays import Array, is_dask
+from .._utils.checks import check_integer
 from ..kernels.base import FittedFormula, FittedKernel, KernelRule
+from ..kernels.metrics import RowError
+from ..kernels.neighborhoods import NeighborhoodRule
 from ..operators.base import KernelOperator
+from ..operators.sparse import SparseOperator, is_made_dense
 from .cluster import Cluster
 from .exact import DistributedOperator
 from .log import NO_LOG, ProductLog
+from .neighbors import fit_neighbors
 from .rows import RowBlocks, collect, collect_vector
+from .sparse import DistributedSparseOperator
 
 # What the parameter `operator` is called with for a fit on a cluster.
 DASK = "dask"
@@ -31,10 +37,32 @@ class RemoteFit:
         self, rule: KernelRule, X: Array, support: Array, w: Array, parameters: dict[str, Any]
     ) -> tuple[FittedKernel, KernelOperator]:
         """The kernel, fitted to the rows ``support`` of X, and the operator that stands for its matrix."""
+        rows = RowBlocks.of_array(X[support]) if self.rows is None else self.rows.select(support)
+        if isinstance(rule, NeighborhoodRule):
+            return self._neighbors(rule, X, support, rows, w, **parameters)
         kernel = rule.fit(X, support, **parameters)
         assert isinstance(kernel, FittedFormula)
-        rows = None if self.rows is None else self.rows.select(support)
         return kernel, DistributedOperator(kernel.formula, kernel.points, w, rows=rows, cluster=self.cluster, log=self.log)
+
+    def _neighbors(
+        self,
+        rule: NeighborhoodRule,
+        X: Array,
+        support: Array,
+        rows: RowBlocks,
+        w: Array,
+        n_neighbors: int,
+        n_jobs: int | None,
+    ) -> tuple[FittedKernel, KernelOperator]:
+        if is_made_dense(len(support)):  # here
+            small = rule.fit(X, support, n_neighbors=n_neighbors, n_jobs=n_jobs)
+            return small.without_matrix(), SparseOperator(small.matrix(), w)
+        check_integer("n_neighbors", n_neighbors, 2)
+        try:
+            kernel, K = fit_neighbors(rule, X[support], rows, n_neighbors, self.cluster)
+        except RowError as error:
+            raise RowError(error.message, support[error.rows]) from None
+        return kernel, DistributedSparseOperator(K, w, self.log)
 
 
 def find_cluster(X: Any, sample_weight: Any, operator: str) -> tuple[Any, Any, RemoteFit | None]:

@@ -7,7 +7,7 @@ which worker computes them, changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -96,8 +96,10 @@ def cut_at_borders(parts: Iterable[Part], blocks: int) -> list[range]:
     return [range(a, b) for a, b in pairwise(sorted(borders))]
 
 
-def assign(costs: list[float], threads: dict[str, int]) -> list[str]:
-    """The worker of every part: to each a run of them, in proportion to its threads."""
+def assign(costs: Sequence[float], threads: dict[str, int]) -> list[str] | None:
+    """The worker of every part: to each a run of them, in proportion to its threads. None where there are no workers."""
+    if not threads:  # those that come will share the work
+        return None
     total, all_threads = sum(costs), sum(threads.values())
     ends = np.cumsum(list(threads.values())) / all_threads
     middles = (np.cumsum(costs) - 0.5 * np.asarray(costs)) / total

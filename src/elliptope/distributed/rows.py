@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
 from .._utils.arrays import Array
-from .cluster import Cluster
+from .cluster import Cluster, task
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +23,6 @@ class RowBlocks:
     chunks: Sequence[Any]
     ends: Array
     rows: Array | None = None
-    _name: str = field(default_factory=lambda: uuid4().hex)
 
     @classmethod
     def of_array(cls, X: Array) -> RowBlocks:
@@ -36,12 +34,9 @@ class RowBlocks:
 
     def block(self, block: slice) -> Any:
         """A task whose result is an array, the points of a block."""
-        from dask import delayed
-
         rows = np.arange(block.start, block.stop) if self.rows is None else self.rows[block]
-        name = f"points-{self._name}-{block.start}"
         if isinstance(self.chunks[0], np.ndarray):
-            return delayed(self.chunks[0][rows], name=name)
+            return task("send-rows", np.array, self.chunks[0][rows])
         chunk = np.searchsorted(self.ends, rows, side="right")
         used = np.unique(chunk)
         starts = np.r_[0, self.ends[:-1]]
@@ -49,7 +44,7 @@ class RowBlocks:
         order = np.argsort(np.concatenate([np.flatnonzero(chunk == k) for k in used]))
         # Rows in ascending order come in the order of their chunks.
         again = None if np.array_equal(order, np.arange(len(order))) else order
-        return delayed(_take, pure=False)([self.chunks[k] for k in used], places, again, dask_key_name=name)
+        return task("take-rows", _take, [self.chunks[k] for k in used], places, again)
 
 
 def _take(chunks: list[Any], places: list[Array], order: Array | None) -> Array:

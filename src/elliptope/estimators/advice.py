@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._utils.arrays import Array
 from .._utils.callers import warn
 from .._utils.checks import name_rows
-from ..operators import KernelOperator, SparseOperator
+from ..operators import KernelOperator
 from ..sdp import Certificate, Solution
 from .pose import Posed
 
@@ -32,7 +32,7 @@ def is_identity(J: KernelOperator) -> bool:
 
 def warn_of_parts(J: KernelOperator, parameter: str) -> None:
     """Where a graph is not connected; ``parameter`` is the one that sets the scale of distances."""
-    parts = J.n_connected() if isinstance(J, SparseOperator) else 1
+    parts = J.n_connected()
     if parts > 1:
         warn(
             f"Your data form {parts} separate groups; how the groups lie to each other may be arbitrary. A larger "

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._utils.arrays import Array, is_dask
 from ..distributed.cluster import Cluster, ClusterError
-from .streaming import embed_chunk, score_chunk
+from .streaming import check_chunk, embed_chunk, score_chunk
 
 _CHUNKS: dict[str, Callable[..., Array]] = {"transform": embed_chunk, "score_samples": score_chunk}
 
@@ -36,7 +36,7 @@ def takes_dask(method: Callable[[Any, Any], Array]) -> Callable[[Any, Any], Any]
 def _to_array(estimator: Any, name: str, X: Any) -> Any:
     if X.ndim != 2:
         raise ValueError(f"`X` must have two dimensions, got {X.ndim}.")
-    _CHUNKS[name](estimator, np.zeros((1, X.shape[1])))  # complains of a wrong number of columns
+    check_chunk(estimator, np.zeros((1, X.shape[1])))
     X = X.rechunk({1: -1})
     sizes = X.chunks[0]
     starts = None if np.isnan(sizes).any() else np.r_[0, np.cumsum(sizes)]
@@ -69,8 +69,7 @@ def _to_frame(estimator: Any, name: str, X: Any) -> Any:
     import pandas
 
     columns = estimator.get_feature_names_out() if name == "transform" else None
-    example = X._meta_nonempty
-    _CHUNKS[name](estimator, example * 0 if all(dtype.kind in "fiu" for dtype in X.dtypes) else example)
+    check_chunk(estimator, X._meta_nonempty)
     meta = (
         pandas.Series(name="score", index=X._meta.index, dtype=np.float64)
         if columns is None

@@ -61,7 +61,7 @@ class Posed:
         A, w = self.operator, self.sample.w
         if not exponent:
             return self
-        if not isinstance(A, DenseOperator | SparseOperator):
+        if not A.stored:
             raise ValueError(f"`density` must be 0 unless the kernel is stored, got {exponent!r}.")
         scaled = w * (A.m / A.m.max()) ** exponent
         scaled *= w.sum() / scaled.sum()

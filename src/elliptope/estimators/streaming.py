@@ -186,6 +186,11 @@ def _blocks_of_array(estimator: Any, rows: _Rows, block_rows: int) -> Iterator[t
         yield part.start, block
 
 
+def check_chunk(estimator: Streaming, rows: Any) -> None:
+    """Raise where rows are not what the model takes."""
+    next(_blocks_of_iterable(estimator, [rows]))
+
+
 def embed_chunk(estimator: Streaming, rows: Any, first: int = 0) -> Array:
     """``transform`` of rows, of which there may be none, and the first of which is row ``first`` of the input."""
     return next(estimator._transform_rows(block, start) for start, block in _blocks_of_iterable(estimator, [rows], first))

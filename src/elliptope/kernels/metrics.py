@@ -58,6 +58,9 @@ class RowError(ValueError):
         super().__init__(message.format(name_rows(rows)))
         self.message, self.rows = message, rows
 
+    def __reduce__(self) -> tuple[type, tuple[str, Array]]:
+        return type(self), (self.message, self.rows)
+
 
 class Metric(ABC):
     """d(x, y) = value(c(prepare(x), prepare(y))), increasing in c, which searches compare; ``radius`` inverts ``value``."""

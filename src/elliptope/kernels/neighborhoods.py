@@ -168,8 +168,12 @@ class NeighborhoodKernel(SparseKernel):
     @cached_property
     def neighborhoods(self) -> sparse.csr_array:
         """N(x) of the training points, as rows of ones."""
+        return neighborhoods(self.distances(), self.scales)
+
+    def distances(self) -> sparse.csr_array:
+        """The distances of pairs within reach."""
         assert self.graph is not None
-        return neighborhoods(self.graph, self.scales)
+        return self.graph
 
 
 def neighborhoods(rows: sparse.csr_array, scales: Array) -> sparse.csr_array:
@@ -199,7 +203,7 @@ class NeighborKernel(NeighborhoodKernel):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_sparse(self.metric, self.points, self.rule.metric)
-        if self.graph is None and self.rule.needs_graph:
+        if self.graph is None and self.rule.search == "approximate":
             raise ValueError("`graph` must hold the distances of pairs within reach, got None.")
 
     @cached_property
@@ -221,10 +225,11 @@ class NeighborKernel(NeighborhoodKernel):
     def matrix(self, n_jobs: int = 1) -> sparse.csr_array:
         if self.K is not None:
             return self.K
-        if self.graph is not None:
-            return super().matrix(n_jobs)
-        graph = distance_graph(*self.search.nearest(self.prepared), self.scales)
-        return replace(self, graph=graph).matrix(n_jobs)
+        return super().matrix(n_jobs) if self.graph is not None else replace(self, graph=self.distances()).matrix(n_jobs)
+
+    def distances(self) -> sparse.csr_array:
+        """Found again where they have not been kept."""
+        return distance_graph(*self.search.nearest(self.prepared), self.scales) if self.graph is None else self.graph
 
     def log_rows(self, X: Any) -> sparse.csr_array:
         if sparse.issparse(self.points):

@@ -319,6 +319,8 @@ class KernelOperator(ScaledOperator):
     basis Q has the one column :math:`t v_0`.
     """
 
+    stored = False  # whether all entries that are not zero are, so that many products may be taken
+
     def __init__(self, n: int, sample_weight: Array | None = None) -> None:
         self.n = n
         self._set_weights(np.ones(n) if sample_weight is None else np.asarray(as_numpy(sample_weight), dtype=np.float64))
@@ -337,6 +339,10 @@ class KernelOperator(ScaledOperator):
         other = copy(self)  # which shares K
         other._set_weights(w)
         return other
+
+    def n_connected(self) -> int:
+        """Connected components of the graph of a sparse K, the multiplicity of the eigenvalue 1 of A; 1 for others."""
+        return 1
 
     def degrees(self) -> Array:
         """m = K w, shape (n,)."""

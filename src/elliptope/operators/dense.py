@@ -135,6 +135,8 @@ def _write_upper(K: Array, rows: slice, S: Array) -> None:
 class DenseOperator(DenseStorage, KernelOperator):
     """J from a kernel matrix ``K``, which the operator takes over."""
 
+    stored = True
+
     def __init__(self, K: Array, sample_weight: Array | None = None) -> None:
         self._store(K)
         super().__init__(K.shape[0], sample_weight)

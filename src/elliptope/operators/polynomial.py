@@ -23,10 +23,8 @@ from numpy.polynomial import chebyshev
 from .._utils.arrays import Array, largest, row_dots, total
 from .._utils.blocks import TILE, blocks
 from .base import KernelOperator, Operator
-from .dense import DenseOperator
 from .matrix import DenseMatrix
 from .metric import Metric
-from .sparse import SparseOperator
 
 # Sum of the coefficients of λ^t that are left out: what q differs from λ^t by, up to the correction at 0 and 1.
 _LEFT_OUT = 0.02
@@ -106,7 +104,7 @@ def diffused_cost(A: KernelOperator, d: Array, t: int) -> Operator:
     if t == 1:
         A.set_row_scale(scale)
         return A
-    if not isinstance(A, DenseOperator | SparseOperator):
+    if not A.stored:
         raise ValueError(
             f"`diffusion_time` must be 1 unless the kernel is stored, got {t} with an operator that recomputes or "
             f"approximates it. Use operator='dense', or a kernel of neighbours, such as kernel='neighbors'."

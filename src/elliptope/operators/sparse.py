@@ -18,8 +18,13 @@ from .base import KernelOperator, Operator, ScaledOperator
 _LARGEST_DENSE = 10_000
 
 
+def is_made_dense(n: int) -> bool:
+    """Whether a sparse matrix with so many rows is made dense for the proof."""
+    return n <= _LARGEST_DENSE
+
+
 @dataclass(frozen=True)
-class _Part:
+class Part:
     """Rows of Diag(s) K Diag(s), hollow, for one thread."""
 
     rows: slice
@@ -38,7 +43,7 @@ class SparseStorage(ScaledOperator):
         parts = n_jobs if n > _LARGEST_DENSE else 1
         ends = np.searchsorted(self._K.indptr, np.linspace(0, self._K.nnz, parts + 1)[1:-1]).tolist()
         self._rows = [slice(a, b) for a, b in zip([0, *ends], [*ends, n], strict=True)]
-        self._parts: list[_Part] | None = None
+        self._parts: list[Part] | None = None
         self._squares: Array | None = None
 
     def hollow_kernel_matmat(self, V: Array) -> Array:
@@ -64,16 +69,16 @@ class SparseStorage(ScaledOperator):
             self._squares = row_dots(self._Q, self._Q)
         return self._squares
 
-    def _scaled(self) -> list[_Part]:
+    def _scaled(self) -> list[Part]:
         if self._parts is None:
             self._parts = [self._part(rows) for rows in self._rows]
         return self._parts
 
-    def _part(self, rows: slice) -> _Part:
+    def _part(self, rows: slice) -> Part:
         K = self._K[rows]  # a copy
         K.data *= np.repeat(self._s[rows], np.diff(K.indptr))
         K.data *= self._s[K.indices]
-        return _Part(rows, K)
+        return Part(rows, K)
 
     def kernel_diagonal(self) -> Array:
         return self._diagonal_of_K
@@ -83,7 +88,7 @@ class SparseStorage(ScaledOperator):
 
     @property
     def has_entries(self) -> bool:
-        return self.n <= _LARGEST_DENSE
+        return is_made_dense(self.n)
 
     @contextmanager
     def triangle(self, c: Array) -> Iterator[Array]:
@@ -100,9 +105,9 @@ class SparseStorage(ScaledOperator):
 class _SingleSparse(Operator):
     """The same J in single precision."""
 
-    def __init__(self, parts: list[_Part], Q: Array, offset: Array) -> None:
+    def __init__(self, parts: list[Part], Q: Array, offset: Array) -> None:
         self.n = len(offset)
-        self._parts = [_Part(part.rows, part.K.astype(np.float32)) for part in parts]
+        self._parts = [Part(part.rows, part.K.astype(np.float32)) for part in parts]
         self._Q, self._offset = Q.astype(np.float32), offset.astype(np.float32)
         self._squares = row_dots(self._Q, self._Q)
 
@@ -113,13 +118,13 @@ class _SingleSparse(Operator):
         return self._offset
 
 
-def _product(parts: list[_Part], Q: Array, squares: Array, V: Array, order: Literal["C", "F"] = "F") -> Array:
+def _product(parts: list[Part], Q: Array, squares: Array, V: Array, order: Literal["C", "F"] = "F") -> Array:
     """The product with a core, given in parts that threads share and by its deflation basis, whose rows have ``squares``."""
     V = np.ascontiguousarray(V)
     out = np.empty(V.shape, dtype=V.dtype, order=order)
 
     # The sum of a row does not depend on the part that it is in, so the number of threads changes nothing.
-    def fill(part: _Part) -> None:
+    def fill(part: Part) -> None:
         rows = part.rows
         P = part.K @ V
         if Q.shape[1]:
@@ -150,6 +155,8 @@ class SparseMatrix(SparseStorage):
 class SparseOperator(SparseStorage, KernelOperator):
     """J from a sparse symmetric kernel matrix ``K``."""
 
+    stored = True
+
     def __init__(self, K: sparse.csr_array, sample_weight: Array | None = None, n_jobs: int = 1) -> None:
         self._store(K, n_jobs)
         super().__init__(K.shape[0], sample_weight)
@@ -159,5 +166,4 @@ class SparseOperator(SparseStorage, KernelOperator):
         self._parts = self._squares = None
 
     def n_connected(self) -> int:
-        """Connected components of the graph; the multiplicity of the eigenvalue 1 of A."""
         return int(sparse.csgraph.connected_components(self._K, directed=False)[0])

@@ -1,0 +1,110 @@
+"""Products with a sparse kernel matrix whose rows are on the workers: thin matrices go there, and their rows come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from .._utils.arrays import Array
+from ..operators.base import KernelOperator
+from ..operators.sparse import Part, SparseOperator
+from .cluster import task
+from .log import NO_LOG, ProductLog
+from .neighbors import KernelRows
+
+
+class RemoteMatrix:
+    """A hollow symmetric sparse matrix, (n, n), in rows that workers keep."""
+
+    def __init__(self, kernel: KernelRows, log: ProductLog, dtype: type[np.floating] = np.float64) -> None:
+        self._kernel, self._log, self._dtype = kernel, log, dtype
+
+    def __matmul__(self, V: Array) -> Array:
+        return self._log.product(np.ascontiguousarray(V, dtype=self._dtype), np.dtype(self._dtype).name, self._product)
+
+    def _product(self, V: Array) -> Array:
+        # The sum of a row does not depend on the group that it is in: neither groups nor workers change a product.
+        sent = task("thin-matrix", np.array, V)
+        return np.concatenate(self._kernel.cluster.results(self._over_rows("kernel-product", _multiply, sent)))
+
+    def scaled(self, s: Array) -> RemoteMatrix:
+        """Diag(s) K Diag(s)."""
+        sent = task("row-scales", np.array, s)
+        return self._made(self._over_rows("scale-rows", _scale, sent), self._dtype)
+
+    def astype(self, dtype: type[np.floating]) -> RemoteMatrix:
+        return self._made(self._over_rows("round-rows", _round, dtype), dtype)
+
+    def n_connected(self) -> int:
+        """Connected components of the graph."""
+        cluster, groups = self._kernel.cluster, self._kernel.groups
+        parts = [task("parts", _parts, K, group.start) for K, group in zip(self._kernel.rows, groups, strict=True)]
+        while len(parts) > 1:
+            parts = [task("join-parts", _join, *parts[k : k + 2]) for k in range(0, len(parts), 2)]
+        return int(cluster.results([task("count-parts", np.max, parts[0])])[0]) + 1
+
+    def _over_rows(self, name: str, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """``function(K, group, *arguments)`` for every group of rows K."""
+        rows = zip(self._kernel.rows, self._kernel.groups, strict=True)
+        return [task(name, function, K, group, *arguments) for K, group in rows]
+
+    def _made(self, rows: list[Any], dtype: type[np.floating]) -> RemoteMatrix:
+        kernel = self._kernel
+        return RemoteMatrix(KernelRows(kernel.cluster, kernel.groups, kernel.cluster.keep(rows)), self._log, dtype)
+
+
+class DistributedSparseOperator(SparseOperator):
+    """J from the rows of a sparse kernel matrix with ones on its diagonal; nothing of the matrix is here."""
+
+    _K: Any
+    has_entries = False
+
+    def __init__(self, kernel: KernelRows, sample_weight: Array | None = None, log: ProductLog = NO_LOG) -> None:
+        self._K, self._diagonal_of_K, self._rows = RemoteMatrix(kernel, log), np.ones(kernel.n), [slice(0, kernel.n)]
+        self._parts = self._squares = None
+        KernelOperator.__init__(self, kernel.n, sample_weight)
+
+    def _part(self, rows: slice) -> Part:
+        return Part(rows, self._K.scaled(self._s))
+
+    def largest_entry(self) -> float:
+        return KernelOperator.largest_entry(self)
+
+    def triangle(self, c: Array) -> Any:
+        return KernelOperator.triangle(self, c)
+
+    def n_connected(self) -> int:
+        return self._K.n_connected()
+
+
+def _multiply(K: sparse.csr_array, group: slice, V: Array) -> Array:
+    return K @ V
+
+
+def _scale(K: sparse.csr_array, group: slice, s: Array) -> sparse.csr_array:
+    data = K.data * np.repeat(s[group], np.diff(K.indptr)) * s[K.indices]
+    return sparse.csr_array((data, K.indices, K.indptr), shape=K.shape)
+
+
+def _round(K: sparse.csr_array, group: slice, dtype: type[np.floating]) -> sparse.csr_array:
+    return K.astype(dtype)
+
+
+def _parts(K: sparse.csr_array, start: int) -> Array:
+    """Which part of the graph every point is in, (n,), where the rows of a group are all its edges."""
+    n = K.shape[1]
+    indptr = np.concatenate([np.zeros(start), K.indptr, np.full(n - start - K.shape[0], K.nnz)]).astype(K.indptr.dtype)
+    return connected_components(sparse.csr_array((K.data, K.indices, indptr), shape=(n, n)), directed=False)[1]
+
+
+def _join(one: Array, other: Array | None = None) -> Array:
+    """The parts of two graphs on the same points taken together."""
+    if other is None:
+        return one
+    first, second = int(one.max()) + 1, int(other.max()) + 1
+    edges = sparse.coo_array((np.ones(len(one), dtype=np.int8), (one, first + other)), shape=(first + second,) * 2)
+    return connected_components(edges, directed=False)[1][one]

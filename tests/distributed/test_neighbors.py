@@ -1,0 +1,92 @@
+"""Kernels of neighbours whose rows are on the workers, beside the matrix and the fits without a cluster."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import dask_cluster
+from elliptope import DiffusionMap, MultiscaleEmbedding, Neighbors, Overlap, SDPEmbedding, operators
+
+da = pytest.importorskip("dask.array", reason=dask_cluster.REASON)
+
+N = 300
+
+
+def groups(n=N, p=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, p)) + rng.choice([0.0, 3.0], (n, 1))
+
+
+@pytest.fixture(autouse=True)
+def cluster(monkeypatch):
+    """Rows stay on the workers for few of them, too."""
+    monkeypatch.setattr(operators.sparse, "_LARGEST_DENSE", 50)
+    found = dask_cluster.in_this_process()
+    with found.client.as_current():
+        yield found
+
+
+@pytest.mark.parametrize("rule", [Neighbors(), Overlap(), Overlap(metric="cosine"), Neighbors(metric="canberra")], ids=repr)
+def test_rows_are_those_of_the_matrix(rule, cluster, monkeypatch):
+    """To the last bit; with ties, many and few columns, and where no worker has room for all points."""
+    from elliptope.distributed.neighbors import fit_neighbors
+    from elliptope.distributed.rows import RowBlocks
+
+    grid = np.stack(np.meshgrid(np.arange(17.0), np.arange(17.0)), axis=-1).reshape(-1, 2)
+    for X in (groups(), groups(p=20), grid if rule.metric is None else groups(p=2)):
+        here = rule.fit(X, n_neighbors=9)
+        for memory in (None, 40 * X.size):
+            monkeypatch.setattr(cluster, "memory", lambda memory=memory: memory)
+            there, rows = fit_neighbors(rule, X, RowBlocks.of_array(X), 9, cluster)
+            assert len(rows.groups) > 1
+            K = sparse.vstack(cluster.collect(rows.rows)) + sparse.eye_array(len(X))
+            assert abs(K - here.matrix()).max() == 0
+            np.testing.assert_array_equal(there.scales, here.scales)
+            new = X[:5] + 0.01
+            assert abs(there.log_rows(new) - here.log_rows(new)).max() == 0
+
+
+def test_fits_are_those_without_a_cluster():
+    """Weights, a row that occurs twice, one of weight zero, and several groups."""
+    X, w = groups(), np.random.default_rng(1).uniform(0.5, 2, N)
+    X[:100] += 100
+    X[10], w[20] = X[11], 0
+    given = da.from_array(X, chunks=((1, 0, 150, N - 151), 3))
+    options = {"n_neighbors": 9}
+    for est in (
+        SDPEmbedding(kernel="neighbors", spread=1.0, tol=1e-3, random_state=0, **options),
+        MultiscaleEmbedding(diffusion_times=(3,), spreads=(1.0,), weights=(1.0,), tol=1e-3, random_state=0, **options),
+        DiffusionMap(3, kernel="overlap", **options),
+    ):
+        (here, said), (there, said_there) = (fitted(est, one, w) for one in (X, given))
+        assert said == said_there
+        assert any("2 separate groups" in text for text in said) != isinstance(est, DiffusionMap)
+        np.testing.assert_allclose(there @ there.T, here @ here.T, atol=1e-9)
+        np.testing.assert_allclose(est.transform(given).compute(), est.transform(X), rtol=1e-9, atol=1e-12)
+
+
+def fitted(est, X, w):
+    """The embedding, and what was warned of."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        est.fit(X, sample_weight=w)
+    return est.embedding_, [str(one.message) for one in warned if one.category is not ResourceWarning]
+
+
+def test_bad_parameters():
+    X = groups()
+    for parameters, text in (({"n_neighbors": 1}, "n_neighbors"), ({"n_neighbors": N + 1}, "between 2 and")):
+        with pytest.raises(ValueError, match=text):
+            SDPEmbedding(kernel="overlap", operator="dask", **parameters).fit(X)
+    with pytest.raises(ValueError, match="`search` must be 'exact'"):
+        SDPEmbedding(kernel=Neighbors(search="approximate"), operator="dask").fit(X)
+    with pytest.raises(ValueError, match="Scale it up"):
+        SDPEmbedding(kernel="neighbors", operator="dask").fit(1e-200 * X)
+    est = SDPEmbedding(kernel="neighbors", metric="cosine", operator="dask", spread=1.0, tol=0.1, random_state=0).fit(X)
+    X[250] = 0
+    with pytest.raises(ValueError, match=r"without a direction.* 250"):
+        est.fit(X)
+    with pytest.raises(ValueError, match=r"without a direction.* 250"):
+        est.transform(da.from_array(X, chunks=100)).compute()
