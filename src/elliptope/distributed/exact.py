@@ -100,8 +100,7 @@ class KeptRows:
         """The rows of every part; cut and assigned anew where workers have come or gone."""
         threads = self.cluster.threads()
         if threads != self._threads:
-            parts = cut_work(len(self.blocks), _PARTS_PER_THREAD * max(1, sum(threads.values())))
-            workers = assign([pairs_in(part) for part in parts], threads)
+            parts, workers = _share(len(self.blocks), threads)
             rows = (task("rows-of-part", dict, {k: self._rows[k] for k in needed(part)}) for part in parts)
             self._parts, self._threads = dict(zip(parts, self.cluster.keep(rows, workers), strict=True)), threads
         return self._parts
@@ -141,6 +140,21 @@ class DistributedTiles(Tiles):
         total = fold((whole, whole), value, partial(task, "sum-of-products"))
         # A copy: what has travelled may lie at any address, and may not be written to.
         return np.array(self._kept.cluster.results([total])[0], order="F")
+
+
+def _share(blocks: int, threads: dict[str, int]) -> tuple[list[Part], list[str] | None]:
+    """The parts of the work, and the worker for each."""
+    parts = cut_work(blocks, _PARTS_PER_THREAD * max(1, sum(threads.values())))
+    return parts, assign([pairs_in(part) for part in parts], threads)
+
+
+def shares_of_work(blocks: list[slice], threads: dict[str, int]) -> dict[str, int]:
+    """Rows that every worker keeps for its parts, by its name."""
+    parts, workers = _share(len(blocks), threads)
+    found = dict.fromkeys(threads, 0)
+    for part, worker in zip(parts, workers or [], strict=True):
+        found[worker] += sum(blocks[k].stop - blocks[k].start for k in needed(part))
+    return found
 
 
 def needed(part: Part) -> list[int]:

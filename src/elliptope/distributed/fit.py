@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from scipy import sparse
@@ -12,12 +13,14 @@ from .._utils.checks import check_integer
 from ..kernels.base import FittedFormula, FittedKernel, KernelRule
 from ..kernels.metrics import RowError
 from ..kernels.neighborhoods import NeighborhoodRule
+from ..kernels.overlap import Overlap
 from ..operators.base import KernelOperator
 from ..operators.sparse import SparseOperator, is_made_dense
 from .cluster import Cluster
 from .exact import DistributedOperator
 from .log import NO_LOG, ProductLog
 from .neighbors import fit_neighbors
+from .plan import check_client, check_workers
 from .rows import RowBlocks, collect, collect_vector
 from .sparse import DistributedSparseOperator
 
@@ -38,6 +41,8 @@ class RemoteFit:
     ) -> tuple[FittedKernel, KernelOperator]:
         """The kernel, fitted to the rows ``support`` of X, and the operator that stands for its matrix."""
         rows = RowBlocks.of_array(X[support]) if self.rows is None else self.rows.select(support)
+        k = parameters["n_neighbors"] if isinstance(rule, NeighborhoodRule) else None
+        check_workers(self.cluster, len(support), X.shape[1], k, isinstance(rule, Overlap))
         if isinstance(rule, NeighborhoodRule):
             return self._neighbors(rule, X, support, rows, w, **parameters)
         kernel = rule.fit(X, support, **parameters)
@@ -73,7 +78,9 @@ def find_cluster(X: Any, sample_weight: Any, operator: str) -> tuple[Any, Any, R
     remote = operator == DASK or (is_dask(X) and operator == "auto")
     if not remote and not is_dask(X) and not is_dask(sample_weight):
         return X, sample_weight, None
-    cluster, rows = Cluster(), None
+    cluster, rows, shape = Cluster(), None, getattr(X, "shape", ())
+    if remote and len(shape) == 2 and all(isinstance(size, Integral) for size in shape):
+        check_client(*shape)
     if is_dask(X):
         X, rows = collect(X, cluster)
     return X, collect_vector(sample_weight, cluster), RemoteFit(cluster, rows) if remote else None

@@ -1,0 +1,150 @@
+"""Workers that die, stop for a while and come: real processes, and the same bits."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import dask_cluster
+from elliptope import SDPEmbedding
+from elliptope.distributed import ClusterError
+
+distributed = pytest.importorskip("distributed", reason=dask_cluster.REASON)
+import dask  # noqa: E402
+import dask.array as da  # noqa: E402
+
+# Two blocks of rows, and a fit of a few seconds.
+N = 4200
+KILLS = 10
+
+
+class Workers:
+    """Processes with one thread each, without anybody who would start them again."""
+
+    def __init__(self, address):
+        self.address, self.running = address, []
+
+    def start(self, count=1):
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", self.address, "--no-nanny", "--nthreads", "1"]
+        for _ in range(count):
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            self.running.append(subprocess.Popen([*command, "--no-dashboard", "--memory-limit", "0"], **quiet))
+
+    def kill(self, worker):
+        self.running.remove(worker)
+        worker.kill()
+        worker.wait()
+
+
+@contextmanager
+def cluster():
+    """A scheduler in this process, its client and no workers yet."""
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=None) as local,
+        distributed.Client(local, direct_to_workers=True) as client,
+    ):
+        workers = Workers(local.scheduler_address)
+        try:
+            yield client, workers
+        finally:
+            for worker in list(workers.running):
+                workers.kill(worker)
+
+
+def data():
+    rng = np.random.default_rng(0)
+    return da.from_array(rng.standard_normal((N, 4)) + rng.choice([0.0, 2.0], (N, 1)), chunks=1000)
+
+
+def estimator():
+    return SDPEmbedding(bandwidth=3.0, rank=3, random_state=0, tol=1e-3, max_iter=20)
+
+
+def fitted_with(fault, est=None, **options):
+    """A fit during which ``fault`` runs in another thread."""
+    est, thread = estimator() if est is None else est, threading.Thread(target=fault)
+    thread.start()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return est.fit(data(), **options)
+    finally:
+        thread.join()
+
+
+@pytest.mark.slow
+def test_faults_change_nothing_but_the_time():
+    rng = np.random.default_rng(0)
+    with cluster() as (client, workers):
+        workers.start(2)
+        client.wait_for_workers(2, timeout=60)
+        began = time.monotonic()
+        expected = fitted_with(lambda: None).embedding_
+        seconds = time.monotonic() - began
+
+        def kill_one():
+            time.sleep(rng.uniform(0.1, 0.9) * seconds)
+            workers.start()
+            workers.kill(workers.running[0])
+
+        def kill_all_but_one():
+            workers.start(2)
+            time.sleep(0.5 * seconds)
+            for worker in workers.running[:-1]:
+                workers.kill(worker)
+
+        def pause_one():
+            time.sleep(0.3 * seconds)
+            workers.running[0].send_signal(signal.SIGSTOP)
+            time.sleep(3)
+            workers.running[0].send_signal(signal.SIGCONT)
+
+        for fault in [kill_one] * KILLS + [pause_one, kill_all_but_one, workers.start]:
+            assert np.array_equal(fitted_with(fault).embedding_, expected), fault
+            client.wait_for_workers(1, timeout=60)
+
+
+@pytest.mark.slow
+def test_without_workers_there_is_an_error_and_the_fit_goes_on_later(tmp_path):
+    file = tmp_path / "products"
+    with cluster() as (client, workers), dask.config.set({"distributed.comm.timeouts.connect": "2s"}):
+        workers.start(2)
+        client.wait_for_workers(2, timeout=60)
+        expected = fitted_with(lambda: None).embedding_
+
+        def kill_all():
+            while not file.exists() or os.path.getsize(file) < 20 * 8 * N:
+                time.sleep(0.02)
+            for worker in list(workers.running):
+                workers.kill(worker)
+
+        est = estimator()
+        before = vars(est).copy()
+        with pytest.raises(ClusterError, match="no workers for 2 seconds"):
+            fitted_with(kill_all, est, checkpoint=file)
+        assert vars(est) == before
+        size = os.path.getsize(file)
+        with file.open("ab") as rest:  # as if a record had not been written as a whole
+            rest.write(b"\0" * 1000)
+        workers.start()
+        client.wait_for_workers(1, timeout=60)
+        assert np.array_equal(fitted_with(lambda: None, est, checkpoint=file).embedding_, expected)
+        assert os.path.getsize(file) > size
+        again = os.path.getsize(file)
+        assert np.array_equal(fitted_with(lambda: None, est, checkpoint=file).embedding_, expected)
+        assert os.path.getsize(file) == again
+        with pytest.raises(ValueError, match=r"belongs to other work: 'bandwidth' differ"):
+            estimator().set_params(bandwidth=1.0).fit(data(), checkpoint=file)
+        with pytest.raises(ValueError, match="`random_state` must be an integer"):
+            estimator().set_params(random_state=None).fit(data(), checkpoint=file)
+        (tmp_path / "other").write_text("something else")
+        with pytest.raises(ValueError, match="must be a file that an earlier fit wrote"):
+            estimator().fit(data(), checkpoint=tmp_path / "other")
