@@ -36,7 +36,7 @@ test: lint
 test-dask: export OPENBLAS_NUM_THREADS := 1
 test-dask: export OMP_NUM_THREADS := 1
 test-dask: $(VENV)/.installed-test $(VENV)/.installed-dask
-	$(PY) -m pytest tests/distributed tests/operators/test_contract.py
+	$(PY) -m pytest tests/distributed tests/cli/test_cli_cluster.py tests/operators/test_contract.py
 
 lint: $(VENV)/.installed-test
 	$(PY) -m ruff check .

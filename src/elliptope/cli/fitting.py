@@ -13,6 +13,7 @@ from .._utils.rounding import round_up
 from ..estimators.sdp_embedding import SDPEmbedding
 from ..kernels.choice import find_kernel
 from ..memory.planner import InsufficientMemoryError
+from .cluster import on_cluster
 from .console import Console
 from .data import Data, read_data
 from .errors import CommandError, ExitCode, counted, listing
@@ -86,7 +87,7 @@ def fit(args: argparse.Namespace, data: Data, console: Console) -> Model:
     X, standardizer = scale(args, data, console)
     try:
         with console.watching(est):
-            est.fit(X, sample_weight=data.weight)
+            est.fit(on_cluster(args, est, X), sample_weight=data.weight)
     except InsufficientMemoryError as error:
         raise CommandError(f"{data.source}: {error}") from None
     except MemoryError:

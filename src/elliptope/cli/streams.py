@@ -27,6 +27,8 @@ def open_input(path: str) -> Iterator[BinaryIO]:
         if sys.stdin is None:
             raise CommandError("standard input is closed")
         yield sys.stdin.buffer
+    elif Path(path).is_dir():  # of Parquet files, which are opened one by one
+        yield path  # type: ignore[misc]
     else:
         with open(path, "rb") as file:
             yield file

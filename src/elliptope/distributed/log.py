@@ -23,7 +23,7 @@ from .._utils.arrays import Array
 
 _FORMAT = "elliptope products 1"
 _HEAD = struct.Struct("<32sQQ")  # digest, rows, columns
-_TAIL = struct.Struct("<I")  # CRC-32 of the numbers
+_TAIL = struct.Struct("<I")  # CRC-32 of all before
 _LONGEST_LINE = 2**16
 _REMEDY = "Pass another file, or delete this one to start anew."
 
@@ -86,7 +86,7 @@ class ProductLog:
                 return None
             file.seek(self._place + _HEAD.size)
             numbers, tail = file.read(size), file.read(_TAIL.size)
-        if zlib.crc32(numbers) != _TAIL.unpack(tail)[0]:
+        if zlib.crc32(head + numbers) != _TAIL.unpack(tail)[0]:
             return None
         if found != digest:
             raise ValueError(
@@ -101,7 +101,8 @@ class ProductLog:
         with self.path.open("r+b") as file:
             file.seek(self._place)
             file.truncate()
-            file.write(_HEAD.pack(digest, *G.shape) + numbers + _TAIL.pack(zlib.crc32(numbers)))
+            record = _HEAD.pack(digest, *G.shape) + numbers
+            file.write(record + _TAIL.pack(zlib.crc32(record)))
             file.flush()
             os.fsync(file.fileno())
             self._place = file.tell()

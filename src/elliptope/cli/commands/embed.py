@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 
+from ..cluster import add_cluster, connected
 from ..console import Console
 from ..fitting import exit_code, facts, fit, read_training_data
 from ..models import check_model_output, save_model
@@ -27,6 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--save-model", metavar="FILE", help="keep the model, for `transform` and `certify`")
     add_table(parser)
     add_estimator(parser)
+    add_cluster(parser)
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
@@ -34,7 +36,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
     check_model_output(args.save_model, args.force)
     data = read_training_data(args, console)
     target.check_columns(data.kept)
-    model = fit(args, data, console)
+    with connected(args):
+        model = fit(args, data, console)
     if args.save_model:
         save_model(model, args.save_model, args.force)
     write_result(target, {**data.kept, "z": model.est.embedding_}, {**facts(model), "model": args.save_model}, console)

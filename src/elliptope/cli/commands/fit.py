@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 
+from ..cluster import add_cluster, connected
 from ..console import Console
 from ..fitting import exit_code, facts, fit, read_training_data
 from ..models import check_model_output, save_model
@@ -21,11 +22,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_output(parser, "the model", required=True)
     add_table(parser)
     add_estimator(parser)
+    add_cluster(parser)
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
     check_model_output(args.output, args.force)
-    model = fit(args, read_training_data(args, console), console)
+    data = read_training_data(args, console)
+    with connected(args):
+        model = fit(args, data, console)
     save_model(model, args.output, args.force)
     console.note(f"written: {args.output}")
     console.result({**facts(model), "model": args.output})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import warnings
 
+from ..cluster import add_cluster, connected, is_on_cluster, transform_folder
 from ..console import Console
 from ..data import read_data
 from ..errors import ExitCode
@@ -26,9 +27,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_output(parser, "coordinates (default: -, standard output)")
     add_output_format(parser)
     add_table(parser, weight=False)
+    add_cluster(parser)
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
+    if is_on_cluster(args):
+        with connected(args):
+            return transform_folder(args, console)
     target = Target.of(args, console)
     model = load_model(args.model, "; the order is MODEL INPUT")
     data = read_data(args.input, form_of(args), selection_of(args), model.names)

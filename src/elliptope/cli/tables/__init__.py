@@ -14,7 +14,7 @@ from ..errors import CommandError, UsageError
 from ..streams import is_stream
 from .arrays import open_archive, read_npy, read_npz, write_npy, write_npz
 from .base import Reader
-from .parquet import ParquetReader, pyarrow, write_parquet
+from .parquet import ParquetFolder, ParquetReader, pyarrow, write_parquet
 from .sparse import is_sparse_archive, read_archive, read_matrix_market
 from .text import Dialect, TextReader, write_text
 
@@ -60,9 +60,11 @@ def format_of(path: str, given: str | None, option: str = "--format") -> str:
     suffix = Path(path).suffix.lower()
     if suffix in _SPREADSHEETS:
         raise UsageError(f"{path}: a spreadsheet is neither read nor written; save it as CSV, and name that")
+    if Path(path).is_dir():
+        if not any(Path(path).glob("*.parquet")):
+            raise CommandError(f"{path}: a folder; name a file, or a folder of Parquet files")
+        return "parquet"
     if suffix not in _SUFFIXES:
-        if Path(path).is_dir():
-            raise CommandError(f"{path}: a folder; name a file")
         known = ", ".join(_SUFFIXES)
         raise UsageError(f"{path}: the suffix {suffix!r} tells no format (known: {known}); use {option}")
     return _SUFFIXES[suffix]
@@ -84,7 +86,7 @@ def open_reader(stream: BinaryIO, source: str, format: str, form: Form) -> Reade
     if format == "mtx":
         return read_matrix_market(stream, source)
     if format == "parquet":
-        return ParquetReader(stream, source)
+        return ParquetFolder(source) if isinstance(stream, str) else ParquetReader(stream, source)
     delimiter = form.delimiter or _DELIMITERS[format]
     return TextReader(
         stream, source, Dialect(delimiter, form.decimal, form.encoding, form.header, guess=form.delimiter is None)

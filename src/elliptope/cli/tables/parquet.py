@@ -31,14 +31,17 @@ class ParquetReader(Reader):
             self._file = parquet.ParquetFile(source_bytes, pre_buffer=False)
         except (pa.ArrowException, OSError) as error:
             raise TableError(source, f"not Parquet data, or damaged ({error})") from None
-        self._schema = self._file.schema_arrow
+        self._describe(self._file.schema_arrow, self._file.metadata.num_rows)
+
+    def _describe(self, schema: Any, rows: int) -> None:
+        self._schema = schema
         self.names = ["" if name.startswith(_INDEX) else name for name in self._schema.names]
-        if not self._file.metadata.num_rows or not self.names:
-            raise TableError(source, "the table has no rows" if self.names else "the table has no columns")
+        if not rows or not self.names:
+            raise TableError(self.source, "the table has no rows" if self.names else "the table has no columns")
         self.index = _index_columns(self._schema)
         repeated = next((name for k, name in enumerate(self.names) if name and name in self.names[:k]), None)
         if repeated is not None:  # pyarrow finds columns by their names
-            raise TableError(source, f"two columns are named {repeated!r}; rename one")
+            raise TableError(self.source, f"two columns are named {repeated!r}; rename one")
 
     def read(self, numbers: Sequence[int], others: Sequence[int]) -> tuple[Array, list[Array]]:
         pa, _ = pyarrow()
@@ -64,6 +67,20 @@ class ParquetReader(Reader):
         kind, types = self._schema.field(j).type, pa.types
         if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)):
             raise self.not_numbers(j, f"values of type {kind}")
+
+
+class ParquetFolder(ParquetReader):
+    """The Parquet files of a folder, one after the other in the order of their names, as one table."""
+
+    def __init__(self, source: str) -> None:
+        pa, parquet = pyarrow()
+        self.source = source
+        try:
+            self._file = parquet.ParquetDataset(source, pre_buffer=False)
+            rows = sum(fragment.count_rows() for fragment in self._file.fragments)
+        except (pa.ArrowException, OSError) as error:
+            raise TableError(source, f"Parquet files that are damaged, or of different columns ({error})") from None
+        self._describe(self._file.schema, rows)
 
 
 def _index_columns(schema: Any) -> set[int]:
