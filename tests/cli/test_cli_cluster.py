@@ -10,7 +10,7 @@ import dask_cluster
 from elliptope.cli import main
 
 pytest.importorskip("distributed", reason=dask_cluster.REASON)
-import dask
+dask = pytest.importorskip("dask")
 
 
 @pytest.fixture
@@ -51,11 +51,12 @@ def test_same_numbers(tables, monkeypatch, capsys):
 
 def test_what_is_refused(tables, monkeypatch, capsys):
     monkeypatch.chdir(tables)
+    (tables / "empty").mkdir()
     for command, text in (
         ("fit in -o model --label kind --method rkhs --workers 1", "--method rkhs: not computed by a cluster"),
         ("fit in -o model --label kind --scheduler tcp://127.0.0.1:1", "no scheduler answers"),
         ("fit in -o model --workers 0", "at least 1"),
-        ("fit . -o model", "a folder; name a file, or a folder of Parquet files"),
+        ("fit empty -o model", "a folder; name a file, or a folder of Parquet files"),
     ):
         with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
             assert main(command.split()) != 0

@@ -18,8 +18,7 @@ from elliptope import SDPEmbedding
 from elliptope.distributed import ClusterError
 
 distributed = pytest.importorskip("distributed", reason=dask_cluster.REASON)
-import dask  # noqa: E402
-import dask.array as da  # noqa: E402
+dask, da = pytest.importorskip("dask"), pytest.importorskip("dask.array")
 
 # Two blocks of rows, and a fit of a few seconds.
 N = 4200
