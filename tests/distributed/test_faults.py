@@ -14,8 +14,10 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import dask_cluster
-from elliptope import SDPEmbedding
+from elliptope import SDPEmbedding, operators
 from elliptope.distributed import ClusterError
+from elliptope.distributed.exact import DistributedOperator
+from elliptope.kernels import Gaussian
 
 distributed = pytest.importorskip("distributed", reason=dask_cluster.REASON)
 dask, da = pytest.importorskip("dask"), pytest.importorskip("dask.array")
@@ -77,6 +79,24 @@ def fitted_with(fault, est=None, **options):
             return est.fit(data(), **options)
     finally:
         thread.join()
+
+
+def test_the_number_of_workers_changes_nothing(monkeypatch):
+    """For kernels of all pairs, in several blocks, and of neighbours; without room for all points on a worker, too."""
+    monkeypatch.setattr(operators.sparse, "_LARGEST_DENSE", 50)
+    X = data()[:500].compute()
+    found = []
+    with cluster() as (client, workers):
+        for count in (1, 2, 3, 4):
+            workers.start()
+            client.wait_for_workers(count, timeout=60)
+            kernel = SDPEmbedding(kernel="overlap", operator="dask", spread=1.0, tol=0.1, random_state=0).fit(X)
+            V = np.random.default_rng(0).standard_normal((N, 3))
+            tiles = DistributedOperator(Gaussian(1.0), data().compute(), block_rows=512)
+            found.append((kernel.embedding_, tiles.m, tiles @ V, tiles.single() @ V, tiles.core_square(tiles.m)))
+    for others in found[1:]:
+        for one, other in zip(found[0], others, strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.slow

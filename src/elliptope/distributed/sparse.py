@@ -16,6 +16,11 @@ from .cluster import task
 from .log import NO_LOG, ProductLog
 from .neighbors import KernelRows
 
+# Bytes of a thin matrix that are sent at a time, at least, and the most pieces of it: a worker passes on the one that it has
+# while it is sent the next.
+_PIECE = 2**25
+_MOST_PIECES = 64
+
 
 class RemoteMatrix:
     """A hollow symmetric sparse matrix, (n, n), in rows that workers keep."""
@@ -28,7 +33,8 @@ class RemoteMatrix:
 
     def _product(self, V: Array) -> Array:
         # The sum of a row does not depend on the group that it is in: neither groups nor workers change a product.
-        sent = task("thin-matrix", np.array, V)
+        pieces = min(max(1, V.nbytes // _PIECE), _MOST_PIECES)
+        sent = [task("thin-matrix", np.array, piece) for piece in np.array_split(V, pieces)]
         return np.concatenate(self._kernel.cluster.results(self._over_rows("kernel-product", _multiply, sent)))
 
     def scaled(self, s: Array) -> RemoteMatrix:
@@ -81,8 +87,8 @@ class DistributedSparseOperator(SparseOperator):
         return self._K.n_connected()
 
 
-def _multiply(K: sparse.csr_array, group: slice, V: Array) -> Array:
-    return K @ V
+def _multiply(K: sparse.csr_array, group: slice, thin: list[Array]) -> Array:
+    return K @ (thin[0] if len(thin) == 1 else np.concatenate(thin))
 
 
 def _scale(K: sparse.csr_array, group: slice, s: Array) -> sparse.csr_array:
