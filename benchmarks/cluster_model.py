@@ -11,8 +11,8 @@ neighbours, of its e entries a row times columns), bandwidth β, and λ seconds 
 where q is the number of tasks: a thin matrix goes to the scheduler, from it to workers, among these, and its product back.
 In the simulation it is sent in chunks from the client, by way of the scheduler, to one worker each; who has a chunk serves
 one other worker at a time; every link carries one chunk at a time in each direction, at the bandwidth β after a latency.
-Results come back to the client, whose link is shared. Assumptions: no link is shared by workers, the scheduler is on a machine of
-its own, nothing fails, memory suffices.
+Results come back to the client, whose link is shared. Assumptions: no link is shared by workers, the scheduler is on a
+machine of its own, nothing fails, memory suffices.
 """
 
 from __future__ import annotations

@@ -101,7 +101,8 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         low rank: the certificate is that of the surrogate, and its ``exact_interval`` says what follows for the exact
         problem. ``"dask"`` is ``"tiled"``, or the kernel of neighbours, on a Dask cluster (:mod:`elliptope.distributed`), as
         dask arrays are by default. ``"sparse"`` leaves out what is negligible (Gaussian kernels) or zero (kernels of
-        neighbours). ``"auto"``: dense as long as it fits, then tiled; a fit that does not fit into memory is refused before it starts.
+        neighbours). ``"auto"``: dense as long as it fits, then tiled; a fit that does not fit into memory is refused before
+        it starts.
     n_landmarks : int
         For ``operator="nystroem"``.
     solver : {"auto", "power"}
