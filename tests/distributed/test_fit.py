@@ -88,6 +88,13 @@ def test_new_rows_are_computed_when_they_are_asked_for():
         np.testing.assert_allclose(est.transform(unknown).compute(), est.transform(new[new[:, 0] > 0]), rtol=1e-9)
 
 
+def fails_on_tiles(X, Y):
+    """A kernel that fits are made with, until a worker computes a tile of it."""
+    if len(X) == 128:
+        raise ZeroDivisionError("in a tile")
+    return np.ones((len(X), len(Y)))
+
+
 def test_errors_are_those_of_a_fit_here():
     X, est = groups(), SDPEmbedding(bandwidth=2.0, random_state=0)
     X[333, 2] = np.nan
@@ -106,6 +113,8 @@ def test_errors_are_those_of_a_fit_here():
     for kernel, given in (("precomputed", X @ X.T), (lambda X, Y: np.full((len(X), len(Y)), np.nan), groups())):
         with pytest.raises(ValueError, match="kernel"):
             SDPEmbedding(kernel=kernel, operator="dask").fit(given)
+    with pytest.raises(ZeroDivisionError, match="in a tile"):
+        SDPEmbedding(kernel=fails_on_tiles, operator="dask").fit(groups())
     with pytest.raises(ValueError, match="`checkpoint` must be None unless"):
         SDPEmbedding().fit(groups(), checkpoint="file")
 

@@ -56,8 +56,8 @@ def _take(chunks: list[Any], places: list[Array], order: Array | None) -> Array:
 
 def collect(X: Any, cluster: Cluster) -> tuple[Any, RowBlocks]:
     """Rows of a dask array or frame: here, as an array or a frame of pandas, and as workers take them."""
-    chunks = _chunks(X)
-    parts = cluster.results(chunks)
+    chunks = cluster.keep(_chunks(X))  # read once, and again where they are lost
+    parts = cluster.collect(chunks)
     ends = np.cumsum([len(part) for part in parts])
     return _together(parts), RowBlocks(chunks, ends)
 
