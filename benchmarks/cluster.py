@@ -37,7 +37,7 @@ REPEATS = 5
 
 @contextmanager
 def workers(count: int) -> Iterator[Any]:
-    from distributed import Client, LocalCluster
+    from dask.distributed import Client, LocalCluster
 
     options = {"threads_per_worker": 1, "dashboard_address": None}
     with LocalCluster(n_workers=count, **options) as local, Client(local, direct_to_workers=True) as client:

@@ -11,7 +11,7 @@ REASON = "needs Dask: pip install 'elliptope[dask]'"
 @cache
 def in_this_process():
     """Two workers of one thread each, in this process: started once, and ended with it."""
-    distributed = pytest.importorskip("distributed", reason=REASON)
+    distributed = pytest.importorskip("dask.distributed", reason=REASON)
     from elliptope.distributed.cluster import Cluster
 
     local = distributed.LocalCluster(
@@ -23,7 +23,7 @@ def in_this_process():
 @contextmanager
 def of_processes(n_workers, **options):
     """Workers that are processes of their own, and the client, which is the current one."""
-    distributed = pytest.importorskip("distributed", reason=REASON)
+    distributed = pytest.importorskip("dask.distributed", reason=REASON)
     options = {"threads_per_worker": 1, "dashboard_address": None, **options}
     with (
         distributed.LocalCluster(n_workers=n_workers, processes=True, **options) as local,

@@ -9,7 +9,7 @@ import pytest
 import dask_cluster
 from elliptope.cli import main
 
-pytest.importorskip("distributed", reason=dask_cluster.REASON)
+pytest.importorskip("dask.distributed", reason=dask_cluster.REASON)
 dask = pytest.importorskip("dask")
 
 

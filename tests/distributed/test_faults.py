@@ -19,7 +19,7 @@ from elliptope.distributed import ClusterError
 from elliptope.distributed.exact import DistributedOperator
 from elliptope.kernels import Gaussian
 
-distributed = pytest.importorskip("distributed", reason=dask_cluster.REASON)
+distributed = pytest.importorskip("dask.distributed", reason=dask_cluster.REASON)
 dask, da = pytest.importorskip("dask"), pytest.importorskip("dask.array")
 
 # Two blocks of rows, and a fit of a few seconds.

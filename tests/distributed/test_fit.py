@@ -134,7 +134,7 @@ def test_diffusion_map_and_spread():
 
 def test_without_a_cluster(monkeypatch):
     """Rows of Dask are embedded by its threads, and a fit says what is missing."""
-    import distributed
+    from dask import distributed
 
     est, X = SDPEmbedding(bandwidth=2.0, random_state=0).fit(groups()), da.from_array(groups(), chunks=90)
     monkeypatch.setattr(distributed, "get_client", lambda: (_ for _ in ()).throw(ValueError("none")))

@@ -29,7 +29,7 @@ PARAMETERS: list[tuple[tuple, str, tuple, str]] = [
     (KERNEL, "bandwidth", ("scott", ""), "a positive number or one of 'auto', 'knn', 'median'"),
     (ESTIMATORS, "normalize", ("l2", "", 0, True, nan, ["unit"]), "one of None, 'unit'"),
     ((SDPEmbedding,), "n_neighbors", (*NOT_INTEGERS, None), "an integer of at least 1"),
-    ((SDPEmbedding,), "operator", ("csr", "", None, 1, nan), "one of 'auto', 'dense', 'tiled', 'nystroem', 'sparse'"),
+    ((SDPEmbedding,), "operator", ("csr", "", None, 1, nan), "one of 'auto', 'dense', 'tiled', 'nystroem', .*'dask'"),
     ((SDPEmbedding,), "n_landmarks", (*NOT_INTEGERS, None), "an integer of at least 1"),
     ((SDPEmbedding,), "solver", ("newton", "", None, 1, nan), "one of 'auto', 'power'"),
     (CERTIFIED, "rank", (*NOT_INTEGERS, None, "full"), "'auto' or an integer of at least 1"),

@@ -12,7 +12,7 @@ from faults.case import Case, csv_case, refused
 MANY = ",".join(f"c{j}" for j in range(100_000)) + "\n"
 TABLES = {
     "missing file": refused("embed nowhere.csv -o out.csv", "nowhere.csv: No such file or directory"),
-    "folder": refused("embed folder.csv -o out.csv", "folder.csv: Is a directory"),
+    "folder": refused("embed folder.csv -o out.csv", "folder.csv: a folder; name a file, or a folder of Parquet files"),
     "empty": csv_case("", "t.csv: the file is empty"),
     "blank lines": csv_case("\n\n\n", "t.csv: the file is empty"),
     "header alone": csv_case("a,b,c,kind\n", "t.csv: there is a header, but no row of data (--no-header if line 1 is data)"),

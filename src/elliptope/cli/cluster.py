@@ -38,7 +38,7 @@ def connected(args: argparse.Namespace) -> Iterator[None]:
         yield
         return
     try:
-        from distributed import Client, LocalCluster
+        from dask.distributed import Client, LocalCluster
     except ImportError as error:
         raise missing_extra("A cluster", "dask", error) from None
     with ExitStack() as stack:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError
+from time import monotonic
 from typing import Any
 from uuid import uuid4
 
@@ -77,9 +78,7 @@ class Cluster:
 
     def _wait(self, futures: Sequence[Any]) -> None:
         import dask
-        from distributed.metrics import time
-
-        from distributed import wait
+        from dask.distributed import wait
 
         patience = dask.utils.parse_timedelta(dask.config.get("distributed.comm.timeouts.connect"))
         alone = None  # since when there are no workers
@@ -91,8 +90,8 @@ class Cluster:
             except CancelledError as error:
                 raise ClusterError(_NO_SCHEDULER) from error
             except TimeoutError:
-                alone = None if self.client.nthreads() else alone or time()
-                if alone is not None and time() - alone > patience:
+                alone = None if self.client.nthreads() else alone or monotonic()
+                if alone is not None and monotonic() - alone > patience:
                     raise ClusterError(_NO_WORKERS.format(patience)) from None
 
 
@@ -116,7 +115,7 @@ def task(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
 def find_client() -> Any:
     """The current client of Dask; an error where there is none."""
     try:
-        from distributed import get_client
+        from dask.distributed import get_client
     except ImportError as error:
         raise ImportError(f"Fits on a cluster need Dask: {install('dask')}.") from error
     try:
