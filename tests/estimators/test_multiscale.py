@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from elliptope import MultiscaleEmbedding, SDPEmbedding, load, recertify, transform_to
+from elliptope.estimators import multiscale
 
 RNG = np.random.default_rng(3)
 X = np.concatenate([RNG.normal(size=(50, 3)) + shift for shift in (0, 3, 6)])
@@ -23,7 +24,7 @@ def test_every_scale_is_a_certified_embedding_of_its_own(fitted):
     new = fitted.transform(NEW)
     density = np.exp(SDPEmbedding(kernel=fitted.kernel).fit(X, sample_weight=W).score_samples(X))
     weights = W * density
-    for at, (t, spread, scale) in enumerate(zip(fitted.diffusion_times, fitted.spreads, fitted.scales_, strict=True)):
+    for at, (t, spread, scale) in enumerate(zip(fitted.diffusion_times, (0.1, 1.0), fitted.scales_, strict=True)):
         alone = SDPEmbedding(
             kernel=fitted.kernel, diffusion_time=t, spread=spread, normalize="unit", tol=fitted.tol, random_state=0
         ).fit(X, sample_weight=weights)
@@ -79,14 +80,22 @@ def test_stored_streamed_and_certified_again(fitted, tmp_path):
     assert np.isfinite(loaded.score_samples(NEW)).all()
 
 
+def test_automatic_spreads_fall_with_the_number_of_points(monkeypatch):
+    monkeypatch.setattr(multiscale, "_FINE", 0.3 * len(X))  # many fewer than the points that it takes otherwise
+    given = MultiscaleEmbedding(spreads=(0.1, 0.3), random_state=0).fit(X)
+    auto = MultiscaleEmbedding(random_state=0).fit(X)
+    assert [scale.spread for scale in auto.scales_] == [scale.spread for scale in given.scales_]
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"spreads": (0.1,)}, "`diffusion_times`, `spreads` and `weights` must have the same length, got 2, 1 and 2"),
+        ({"spreads": (0.1,)}, "must have the same length, got 2 diffusion_times, 1 spreads, 2 weights"),
         ({"weights": (1, -1)}, "`weights` must be positive and finite, got -1"),
         ({"diffusion_times": 32}, "`diffusion_times` must be a sequence"),
         ({"diffusion_times": (1.5, 1)}, "`diffusion_times` must be an integer of at least 1, got 1.5"),
         ({"spreads": (0.1, -1)}, "`spreads` must be"),
+        ({"spreads": "none"}, "`spreads` must be 'auto' or a sequence with an entry for every scale, got 'none'"),
         ({"n_components": 0}, "`n_components` must be"),
     ],
 )

@@ -28,6 +28,8 @@ from .training import MultiscaleTraining, Scale
 
 # Larger exponents would leave a few points all of the weight.
 _MOST_DENSITY = 4
+# Spreads by default, of the longest time and of the others times n: on development sets from 0.1 to 1 all are about as good.
+_COARSE, _FINE = 0.1, 2000.0
 # From good to bad.
 _STATUSES = ("optimal", "unconfirmed", "degenerate", "max_iter", "interrupted")
 
@@ -48,7 +50,8 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
     kernel, n_neighbors, metric
         As for :class:`~elliptope.SDPEmbedding`.
     diffusion_times, spreads, weights : sequences of the same length
-        t, η and ω of every scale.
+        t, η and ω of every scale. ``spreads="auto"``: 0.1 for the longest time, and min(1, 2000/n) for all others, n being
+        the number of points; the rank grows with √(ηn), so that time and memory would be out of proportion otherwise.
     density : float
         β: points weigh :math:`m_i^\beta` times their ``sample_weight``, m being the degrees of the kernel. 0: as they are
         given; 1: dense regions, where groups have their cores, count for more, and outliers for less.
@@ -92,7 +95,7 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         n_neighbors: int = 15,
         metric: str | Callable = "euclidean",
         diffusion_times: Sequence[int] = (32, 1),
-        spreads: Sequence[float] = (0.1, 1.0),
+        spreads: str | Sequence[float] = "auto",
         weights: Sequence[float] = (1.0, 1.0),
         density: float = 1.0,
         tol: float = 1e-5,
@@ -122,12 +125,13 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
 
         ``sample_weight`` as for :class:`~elliptope.SDPEmbedding`.
         """
-        settings = self._check_parameters()
+        times, spreads, weights = self._check_parameters()
         posed = pose(X, sample_weight, self).weighted_by_density(float(self.density))
         A = posed.operator
         warn_of_parts(A, posed.rule.scale_parameter)
         diagonal = KernelDiagonal(posed.kernel, A.M)
         d = diagonal.on_sample(posed.point_rows, posed.sample.rows, A)
+        settings = zip(times, _spreads(times, A.n) if spreads is None else spreads, weights, strict=True)
         scales, values = zip(*(self._fit_scale(posed, d, *setting) for setting in settings), strict=True)
         extension = posed.extension(np.hstack(values))
         training = MultiscaleTraining(posed.sample.rows, None, extension, scales)
@@ -188,8 +192,8 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
     def _finish(self, Xi: Array) -> Array:
         return _in_turn(Xi, self.scales_, self.n_components_)
 
-    def _check_parameters(self) -> list[tuple[int, float, float]]:
-        """t, η and ω of every scale."""
+    def _check_parameters(self) -> tuple[list[int], list[float] | None, list[float]]:
+        """t, η and ω of every scale; None for automatic spreads."""
         self._check_solver_parameters()
         if find_kernel(self.kernel) is None:
             raise unknown_kernel(self.kernel, KERNEL_NAMES)
@@ -199,20 +203,30 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
                 f"`density` must be a number between -{_MOST_DENSITY} and {_MOST_DENSITY}, got {self.density!r}."
             )
         times = [check_integer("diffusion_times", one, 1) for one in _sequence("diffusion_times", self.diffusion_times)]
-        spreads = [_check_spread("spreads", one) for one in _sequence("spreads", self.spreads)]
+        auto = isinstance(self.spreads, str) and self.spreads == "auto"
+        spreads = None if auto else [_check_spread("spreads", one) for one in _sequence("spreads", self.spreads)]
         weights = [check_positive("weights", one) for one in _sequence("weights", self.weights)]
-        if not len(times) == len(spreads) == len(weights):
-            raise ValueError(
-                f"`diffusion_times`, `spreads` and `weights` must have the same length, got {len(times)}, {len(spreads)} "
-                f"and {len(weights)}."
-            )
-        return list(zip(times, spreads, weights, strict=True))
+        lengths = {
+            "diffusion_times": len(times),
+            **({} if spreads is None else {"spreads": len(spreads)}),
+            "weights": len(weights),
+        }
+        if len(set(lengths.values())) > 1:
+            found = ", ".join(f"{count} {name}" for name, count in lengths.items())
+            raise ValueError(f"`diffusion_times`, `spreads` and `weights` must have the same length, got {found}.")
+        return times, spreads, weights
+
+
+def _spreads(times: list[int], n: int) -> list[float]:
+    """η for times of diffusion, of n points."""
+    return [_COARSE if t == max(times) else min(1.0, _FINE / n) for t in times]
 
 
 def _sequence(name: str, value: Any) -> list[Any]:
     found = value.tolist() if isinstance(value, np.ndarray) else value
     if not isinstance(found, list | tuple) or not found:
-        raise ValueError(f"`{name}` must be a sequence with an entry for every scale, got {value!r}.")
+        also = "'auto' or " if name == "spreads" else ""
+        raise ValueError(f"`{name}` must be {also}a sequence with an entry for every scale, got {value!r}.")
     return list(found)
 
 

@@ -71,8 +71,7 @@ class Polynomial:
     def error(self) -> float:
         """By how much the relative error of a product grows, at most.
 
-        One that is made at step j of the recurrence is multiplied by 2 U_{k-j}, which is at most 2 (k - j + 1), on its way to
-        T_k.
+        One that is made at step j of the recurrence is multiplied by 2 U_{k-j}, at most 2 (k - j + 1), on its way to T_k.
         """
         return sum(abs(c) * k * (k + 1) for k, c in enumerate(self.coefficients))
 
