@@ -33,8 +33,8 @@ def test_every_scale_is_a_certified_embedding_of_its_own(fitted):
         other, rank = 1 - at, scale.components.shape[1]
         ranks = [one.components.shape[1] for one in fitted.scales_]
         columns = [c + min(c + at, ranks[other]) for c in range(rank)]  # each scale in turn
-        np.testing.assert_allclose(fitted.embedding_[:, columns], alone.embedding_, atol=1e-6)
-        np.testing.assert_allclose(new[:, columns], alone.transform(NEW), atol=1e-6)
+        np.testing.assert_allclose(fitted.embedding_[:, columns], scale.weight * alone.embedding_, atol=1e-6)
+        np.testing.assert_allclose(new[:, columns], scale.weight * alone.transform(NEW), atol=1e-6)
 
 
 def test_the_extension_is_exact_on_the_sample(fitted):

@@ -28,7 +28,7 @@ from .training import MultiscaleTraining, Scale
 
 # Larger exponents would leave a few points all of the weight.
 _MOST_DENSITY = 4
-# Spreads by default, of the longest time and of the others times n: on development sets from 0.1 to 1 all are about as good.
+# Automatic spreads: that of the longest time, and those of the others times the number of points.
 _COARSE, _FINE = 0.1, 2000.0
 # From good to bad.
 _STATUSES = ("optimal", "unconfirmed", "degenerate", "max_iter", "interrupted")
@@ -50,8 +50,9 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
     kernel, n_neighbors, metric
         As for :class:`~elliptope.SDPEmbedding`.
     diffusion_times, spreads, weights : sequences of the same length
-        t, η and ω of every scale. ``spreads="auto"``: 0.1 for the longest time, and min(1, 2000/n) for all others, n being
-        the number of points; the rank grows with √(ηn), so that time and memory would be out of proportion otherwise.
+        t, η and ω of every scale. ``spreads="auto"``: 0.1 for the longest time; for all others 2000/n, n being the number of
+        points, but at most 1. The rank grows with √(ηn), so that with a constant η time and memory would be out of
+        proportion for many points.
     density : float
         β: points weigh :math:`m_i^\beta` times their ``sample_weight``, m being the degrees of the kernel. 0: as they are
         given; 1: dense regions, where groups have their cores, count for more, and outliers for less.
