@@ -202,7 +202,8 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         posed = pose(X, sample_weight, self)
         self._check_width(len(posed.given.w))
         A, t = posed.operator, int(self.diffusion_time)
-        warn_of_parts(A, posed.rule.scale_parameter)
+        if not self.spread:
+            warn_of_parts(A, posed.rule.scale_parameter)
         diagonal = resolve_diagonal(self.diagonal, posed.sample, posed.kernel, A)
         d = diagonal.on_sample(posed.point_rows, posed.sample.rows, A)
         J = posed.cost(d, t)
@@ -212,12 +213,13 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         else:
             begin = Start(check_factor("start", start, len(posed.given.w))[posed.sample.rows])
         solution = self._solve(J, self.solver, begin, self.spread)
-        e = spread_weights(J, solution.spread.s)
+        s = solution.spread.s
+        e = spread_weights(J, s)
         status = judge(solution, posed, d, e, "SDPEmbedding", verbose=bool(self.verbose))
 
-        Xi, eigenvalues = eigenvectors(solution.factor, d * diagonal.factor(A.unit), posed.sample.w)
+        Xi, eigenvalues = eigenvectors(solution.factor, d * diagonal.factor(A.unit), posed.sample.w, s)
         width = self._width(Xi.shape[1])
-        directions = posed.directions(solution.spread.s, Xi, e * np.sqrt(diagonal.factor(A.unit)))
+        directions = posed.directions(s, Xi, e * np.sqrt(diagonal.factor(A.unit)))
         training = SDPTraining(
             posed.sample.rows,
             self.normalize,
@@ -236,7 +238,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
             eigenvalues_=eigenvalues,
             n_components_=width,
             training_=training,
-            spread_=solution.spread.s,
+            spread_=s,
         )
 
     def _coarse_start(self, posed: Posed, d: Array) -> Start:
