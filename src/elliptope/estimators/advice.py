@@ -31,7 +31,10 @@ def is_identity(J: KernelOperator) -> bool:
 
 
 def warn_of_parts(J: KernelOperator, parameter: str) -> None:
-    """Where a graph is not connected, for a program without a quadratic term; ``parameter`` is the one that sets the scale of distances."""
+    """Where a graph is not connected; ``parameter`` is the one that sets the scale of distances.
+
+    With a quadratic term there is nothing to warn of: the optimum is unique.
+    """
     parts = J.n_connected() if isinstance(J, SparseOperator) else 1
     if parts > 1:
         warn(

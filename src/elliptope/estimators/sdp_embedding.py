@@ -199,7 +199,10 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         does not depend on it.
         """
         self._check_parameters()
-        posed = pose(X, sample_weight, self)
+        return self._fit_posed(pose(X, sample_weight, self), start)
+
+    def _fit_posed(self, posed: Posed, start: Array | None) -> SDPEmbedding:
+        """Solve a program that :func:`pose` has made for these parameters, and keep what follows."""
         self._check_width(len(posed.given.w))
         A, t = posed.operator, int(self.diffusion_time)
         if not self.spread:
@@ -293,6 +296,11 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         """With lengths, whatever ``normalize`` is: the learned kernel has them."""
         rows = self._check_new(X)
         return _embed(self.training_, rows, None, None, self.n_jobs)
+
+    def _components_at(self, posed: Posed) -> Array:
+        """All components at all rows of the fit, with their lengths, (N, r)."""
+        training, n_jobs = self.training_, self.n_jobs
+        return posed.at_all_rows(training.components, lambda X, numbers: _embed(training, X, numbers, None, n_jobs))
 
     def _check_parameters(self) -> None:
         self._check_solver_parameters()

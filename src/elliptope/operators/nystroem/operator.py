@@ -141,7 +141,6 @@ class NystroemOperator(KernelOperator):
         extra = proof.delta * float(z.sum() + np.sqrt(deflated).sum() ** 2) + rounding
         yield Factorization(shift, shift, lambda V: root * proof.solve(root * V), (1 + 4 * self.n * UNIT) * extra)
 
-
     def _factorize_whole(self, diagonal: Array, v: Array, size: Array, shift: float) -> Factorization | None:
         r"""Factorise :math:`\operatorname{Diag}(\text{diagonal}) - J_0`, scaled by D = ``size`` to entries of at most 1.
 
