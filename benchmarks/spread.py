@@ -14,6 +14,7 @@
 
 2. The narrow cases of ``consistency.py`` with ``spread=0.05``.
 3. ``spread=inf``: B = Abar, and the leading columns span those of ``DiffusionMap``.
+4. ``spread_path`` against single fits: time, products and the difference of B.
 
 Writes ``spread.md``.
 """
@@ -28,6 +29,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -42,7 +44,7 @@ from scipy.sparse.linalg import aslinearoperator
 from soundness import LONG, ROUNDING, draw, enclose_from, extended, sdp_program
 from spread_programs import FAMILIES, SPREADS, almost_identity, distance, narrow, random_program, value, weights
 
-from elliptope import DiffusionMap, SDPEmbedding
+from elliptope import DiffusionMap, SDPEmbedding, spread_path
 from elliptope.estimators.extension import unit_rows
 from elliptope.estimators.pose import pose
 from elliptope.sdp import Certificate, Spread, solve
@@ -105,7 +107,7 @@ def main(argv: list[str] | None = None) -> None:
             for claim, text in check(instance, tallies[kind]):
                 print(f"instance {number} ({kind}): {claim}: {text}", flush=True)
     print({kind: (tally.instances, tally.violations) for kind, tally in tallies.items()}, flush=True)
-    save(options, tallies, list(narrow_rows()), list(infinite_rows()))
+    save(options, tallies, list(narrow_rows()), list(infinite_rows()), list(path_rows()))
 
 
 def fitted(number: int) -> tuple[str, Instance]:
@@ -241,11 +243,36 @@ def infinite_rows() -> Iterable[list[str]]:
             yield [str(cell) for cell in row]
 
 
+def path_rows() -> Iterable[list[str]]:
+    """Twelve spreads at once, and one by one."""
+    spreads = np.geomspace(0.05, 3, 12)
+    near, overlap = {"kernel": "neighbors"}, {"kernel": "overlap"}
+    cases = [("wine", wine, near), ("wine", wine, {"bandwidth": 2.0}), ("iris", iris, overlap), ("moons", moons, overlap)]
+    for name, data, parameters in [*cases, ("digits", digits, near)]:
+        X, begin = data(), process_time()
+        single = [SDPEmbedding(spread=eta, random_state=0, **parameters).fit(X) for eta in spreads]
+        middle = process_time()
+        path = spread_path(X, spreads, random_state=0, **parameters)
+        times = middle - begin, process_time() - middle
+        apart = 0.0
+        for record, est in zip(path.records, single, strict=True):
+            B = est.embedding_ @ est.embedding_.T
+            apart = max(apart, float(np.linalg.norm(record.factor @ record.factor.T - B) / np.linalg.norm(B)))
+        products = sum(est.n_products_ for est in single), sum(record.n_products for record in path.records)
+        row = [name, ", ".join(f"{k}={v}" for k, v in parameters.items()), len(X)]
+        row += [*(f"{seconds:.2f}" for seconds in times), *products, f"{apart:.1e}"]
+        print(*row, flush=True)
+        yield [str(cell) for cell in row]
+
+
 def joined(values: Iterable[Any]) -> str:
     return "/".join(dict.fromkeys(map(str, values)))
 
 
-def save(options: argparse.Namespace, tallies: dict[str, Tally], rows: list[list[str]], infinite: list[list[str]]) -> None:
+Rows = list[list[str]]
+
+
+def save(options: argparse.Namespace, tallies: dict[str, Tally], rows: Rows, infinite: Rows, paths: Rows) -> None:
     kinds = [
         [name, str(t.instances), str(t.proved), str(t.unknown), *(str(t.violations[claim]) for claim in CLAIMS)]
         + [f"{t.largest[number]:.1e}" for number in ("away", "apart", "distance_bound", "extension", "error")]
@@ -260,8 +287,8 @@ def save(options: argparse.Namespace, tallies: dict[str, Tally], rows: list[list
         "## Random instances",
         "Fits of `SDPEmbedding` by operator (or kernel of neighbours), 8 to 35 rows, bandwidths from a twentieth to twenty "
         "times the median distance, weights in two of five; then costs given to `solve`, 3 to 30 rows, by family. Two "
-        "starts each. Columns *status* to *extension* count violations. *B\\* unknown*: fits that claim to be closer to B\\* "
-        "than it is known. *From B\\**, *apart*, *bound*, *extension error* and *B\\* known to* "
+        "starts each. Columns *status* to *extension* count violations. *B\\* unknown*: fits that claim to be closer to "
+        "B\\* than it is known. *From B\\**, *apart*, *bound*, *extension error* and *B\\* known to* "
         "are the largest of all fits, relative to B.",
         table(header, kinds),
         "## Narrow bandwidths, `spread=0.05`",
@@ -270,6 +297,9 @@ def save(options: argparse.Namespace, tallies: dict[str, Tally], rows: list[list
         "## `spread=inf`",
         f"Errors relative to the largest entry. *Angle*: the sine of the largest between the spans of {COLUMNS} columns.",
         table(["data", "kernel", "n", "status", "rank", "B - Abar", "angle to DiffusionMap", "extension error"], infinite),
+        "## `spread_path`",
+        "12 spreads from 0.05 to 3: seconds of the processor and products, and the largest difference of B.",
+        table(["data", "kernel", "n", "seconds, single", "path", "products, single", "path", "apart"], paths),
     ]
     options.output.mkdir(parents=True, exist_ok=True)
     (options.output / "spread.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")

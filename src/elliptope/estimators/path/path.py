@@ -6,6 +6,7 @@ so that two of them point at the next.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -17,11 +18,12 @@ from ..._utils.arrays import Array
 from ..._utils.callers import underflows_to_zero
 from ..._utils.checks import check_callable, check_positive, check_verbose
 from ...kernels.choice import BUILT_IN
+from ...sdp.steps import normalize_rows
 from ..data import validate_rows
 from ..sdp_embedding import SDPEmbedding
 from .checkpoint import Checkpoint
-from .records import BandwidthPath, PathRecord
-from .walk import fingerprint, predict, record_of, walk, warn_of_shortcomings
+from .records import BandwidthPath, PathRecord, align, widen
+from .walk import fingerprint, record_of, start_from, walk, warn_of_shortcomings
 
 # Entries of the spare column of a warm start.
 _PERTURBATION = 0.03
@@ -112,7 +114,7 @@ def follow_path(
     def solve(sigma: float, larger: Sequence[PathRecord]) -> PathRecord:
         est = clone(estimator).set_params(bandwidth=sigma)
         est._max_products = max_products
-        start = _with_column_to_spare(predict("bandwidth", larger[-2:], sigma, w))
+        start = _predict(larger[-2:], sigma, w)
         # All components, whatever `n_components` and `normalize` show of them.
         return record_of(est, lambda: est.fit(X, sample_weight=w, start=start), lambda: est._extension_of(X))
 
@@ -120,14 +122,26 @@ def follow_path(
     return BandwidthPath(records, missing, w)
 
 
-def _with_column_to_spare(H: Array | None) -> Array | None:
-    """H and a column of small random entries.
+def _predict(larger: Sequence[PathRecord], sigma: float, w: Array) -> Array | None:
+    r"""A start for σ from the optima at up to two larger bandwidths, σ₁ > σ₂ > σ; None for a cold one.
 
-    With a column to spare a second-order critical point is optimal, and without one the solver would widen H to make sure.
+    With unit rows H₁, turned onto H₂, and a step that is never longer than the one before,
+
+    .. math:: H = H_2 + t\,(H_2 - H_1), \qquad t = \min\Big(1, \frac{\log \sigma_2/\sigma}{\log \sigma_1/\sigma_2}\Big),
+
+    and a column of small random entries: with a column to spare a second-order critical point is optimal, and without one
+    the solver would widen H to make sure.
     """
+    H = start_from(larger[-1]) if larger else None
     if H is None:
         return None
     rng = np.random.default_rng(0)  # decides nothing but how soon the optimum is found
+    if len(larger) == 2:
+        width = max(record.factor.shape[1] for record in larger)
+        before, H = widen(normalize_rows(larger[0].factor, rng), width), widen(H, width)
+        step, last = math.log(larger[1].bandwidth / sigma), math.log(larger[0].bandwidth / larger[1].bandwidth)
+        t = step / last if step < last else 1.0
+        H = normalize_rows(H + t * (H - align(before, H, w)), rng)
     return np.hstack([H, _PERTURBATION * rng.standard_normal((len(H), 1))])
 
 

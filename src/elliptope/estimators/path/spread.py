@@ -20,7 +20,7 @@ from ..pose import pose
 from ..sdp_embedding import SDPEmbedding
 from .checkpoint import Checkpoint
 from .records import PathRecord, SpreadPath
-from .walk import fingerprint, predict, record_of, walk, warn_of_shortcomings
+from .walk import fingerprint, record_of, start_from, walk, warn_of_shortcomings
 
 
 @underflows_to_zero
@@ -37,7 +37,7 @@ def spread_path(
     r"""The embedding at every spread, with its spectrum and its certificate.
 
     As if :class:`~elliptope.SDPEmbedding` were fitted at every η, but cheaper: the kernel is computed once, and each fit
-    starts from where the two before it point. The optimum does not depend on the start.
+    starts from the one before it. The optimum does not depend on the start.
 
     Parameters
     ----------
@@ -90,7 +90,8 @@ def spread_path(
 
     def solve(eta: float, larger: Sequence[PathRecord]) -> PathRecord:
         est = clone(estimator).set_params(spread=eta)
-        start = predict("spread", larger[-2:], eta, w) if eta else None  # few columns are not found from many
+        # To extrapolate from two saves nothing. From many columns the few of the paper's program are not found faster.
+        start = start_from(larger[-1]) if larger and eta else None
         return record_of(est, lambda: est._fit_posed(posed, start), lambda: est._components_at(posed), eta)
 
     path = SpreadPath(*walk("spread", values, solve, file, callback, verbose), w)

@@ -19,7 +19,7 @@ from ...sdp.steps import normalize_rows
 from ..certified import ZERO_COLUMNS
 from ..sdp_embedding import SDPEmbedding
 from .checkpoint import Checkpoint, describe
-from .records import SYMBOLS, Path, PathRecord, align, widen
+from .records import SYMBOLS, Path, PathRecord
 
 # Values that a warning names for each status.
 _NAMED = 5
@@ -88,25 +88,10 @@ def record_of(
     )
 
 
-def predict(parameter: str, larger: Sequence[PathRecord], value: float, w: Array) -> Array | None:
-    r"""A start for σ, or η, from the optima at up to two larger values, σ₁ > σ₂ > σ; None for a cold one.
-
-    With unit rows H₁, turned onto H₂, and a step that is never longer than the one before,
-
-    .. math:: H = H_2 + t\,(H_2 - H_1), \qquad t = \min\Big(1, \frac{\log \sigma_2/\sigma}{\log \sigma_1/\sigma_2}\Big) .
-    """
-    if not larger or not larger[-1].factor.any():  # a constant kernel has no directions
-        return None
-    rng = np.random.default_rng(0)  # for rows without a direction
-    H = normalize_rows(larger[-1].factor, rng)
-    if len(larger) == 2:
-        width = max(record.factor.shape[1] for record in larger)
-        before, H = widen(normalize_rows(larger[0].factor, rng), width), widen(H, width)
-        first, second = (getattr(record, parameter) for record in larger)
-        step, last = math.log(second / value), math.log(first / second)
-        t = step / last if step < last else 1.0
-        H = normalize_rows(H + t * (H - align(before, H, w)), rng)
-    return H
+def start_from(record: PathRecord) -> Array | None:
+    """Unit rows of the optimum; None where there are no directions, as for a constant kernel."""
+    # The generator is for rows of length zero, whose direction is arbitrary.
+    return normalize_rows(record.factor, np.random.default_rng(0)) if record.factor.any() else None
 
 
 def fingerprint(parameter: str, X: Any, w: Array, estimator: SDPEmbedding) -> dict[str, str]:
