@@ -102,13 +102,13 @@ class Path:
         more; with ``normalize="unit"`` all count alike.
         """
         width = max(record.embedding.shape[1] for record in self.records)
-        turned: dict[float, Array] = {}
+        turned: dict[int, Array] = {}  # by identity: a value given twice has one record
         neighbour: Array | None = None
-        for value, record in sorted(zip(self.values, self.records, strict=True), key=lambda pair: -pair[0]):
-            if value not in turned:
+        for record in sorted(self.records, key=lambda record: -getattr(record, self.parameter)):
+            if id(record) not in turned:
                 Z = widen(record.embedding, width)
-                neighbour = turned[value] = Z if neighbour is None else align(Z, neighbour, self.weights)
-        return np.stack([turned[value] for value in self.values])
+                neighbour = turned[id(record)] = Z if neighbour is None else align(Z, neighbour, self.weights)
+        return np.stack([turned[id(record)] for record in self.records])
 
     def to_rows(self) -> list[dict[str, Any]]:
         """A flat dictionary per record, for ``csv.DictWriter`` or ``pandas.DataFrame``; lambda_1, … are the ``spectra``."""
