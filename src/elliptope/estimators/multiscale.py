@@ -129,7 +129,8 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         times, spreads, weights = self._check_parameters()
         posed = pose(X, sample_weight, self).weighted_by_density(float(self.density))
         A = posed.operator
-        warn_of_parts(A, posed.rule.scale_parameter)
+        if not all(spread for _, spread, _ in settings):
+            warn_of_parts(A, posed.rule.scale_parameter)
         diagonal = KernelDiagonal(posed.kernel, A.M)
         d = diagonal.on_sample(posed.point_rows, posed.sample.rows, A)
         settings = zip(times, _spreads(times, A.n) if spreads is None else spreads, weights, strict=True)
@@ -154,7 +155,7 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         s = solution.spread.s
         e = spread_weights(J, s)
         status = judge(solution, posed, d, e, f"MultiscaleEmbedding, at diffusion time {t},", verbose=bool(self.verbose))
-        Xi, eigenvalues = eigenvectors(solution.factor, d / A.unit, posed.sample.w)
+        Xi, eigenvalues = eigenvectors(solution.factor, d / A.unit, posed.sample.w, s)
         directions = posed.directions(s, Xi, e / np.sqrt(A.unit))
         outcome = solution.certificate, status, eigenvalues, solution.n_iter, solution.n_products
         return Scale(t, s, weight, *outcome, Xi, directions), posed.diffused(Xi, t)

@@ -13,8 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from .._utils.arrays import Array
 from .._utils.callers import warn
 from ..estimators.certified import CertifiedEmbedding
-from ..estimators.path.path import check_bandwidths, follow_path, shortcomings
+from ..estimators.path.path import check_bandwidths, follow_path
 from ..estimators.path.records import BandwidthPath, PathRecord
+from ..estimators.path.walk import shortcomings
 from ..estimators.sdp_embedding import SDPEmbedding
 from ..kernels.choice import BUILT_IN
 
@@ -91,7 +92,8 @@ def make_slider(
     records = tuple(shown[sigma] for sigma in sorted(shown))
     interrupted = bool(path.missing) and not any(map(ends, path.records))
     reasons = _reasons(path, drafts, budget, interrupted)
-    messages = [*(reasons if interrupted else []), *shortcomings([record for record in records if record is not own])]
+    beside = [record for record in records if record is not own]
+    messages = [*(reasons if interrupted else []), *shortcomings("bandwidth", beside)]
     if messages:
         warn(f"write_report: {' '.join(messages)}", ConvergenceWarning)
     if automatic and len(others) < 2 * _STEPS:
