@@ -1,4 +1,4 @@
-"""The report page of several scales: a certificate for each, one picture, and coordinates that say which scale they are of."""
+"""The report page of several scales: a certificate for each, one picture, and coordinates that name their scale."""
 
 import dataclasses
 import re
@@ -91,7 +91,7 @@ def test_equal_rows_and_rows_of_weight_zero_are_left_out():
 
 def test_text_in_a_pipeline(tmp_path):
     """Sparse rows, with the words as columns to colour by."""
-    words = "alpha beta gamma delta epsilon zeta eta theta".split()
+    words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(words[:5] if i % 2 else words[3:], 30)) for i in range(80)]
     pipeline = make_pipeline(TfidfVectorizer(), MultiscaleEmbedding(metric="cosine", random_state=0)).fit(texts)
@@ -103,5 +103,5 @@ def test_text_in_a_pipeline(tmp_path):
 
 def test_no_slider(report, est):
     assert report.note is None
-    with pytest.raises(ValueError, match="no bandwidth to vary .* A fitted SDPEmbedding has one"):
+    with pytest.raises(ValueError, match=r"no bandwidth to vary .* A fitted SDPEmbedding has one"):
         collect(est, bandwidths=[1.0])
