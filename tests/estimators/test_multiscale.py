@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from elliptope import MultiscaleEmbedding, SDPEmbedding, load, recertify, transform_to
 from elliptope.estimators import multiscale
@@ -102,3 +103,41 @@ def test_automatic_spreads_fall_with_the_number_of_points(monkeypatch):
 def test_bad_parameters_are_refused(parameters, message):
     with pytest.raises(ValueError, match=message):
         MultiscaleEmbedding(**parameters).fit(X)
+
+
+def test_names_and_eigenvalues_go_by_columns(fitted):
+    first, second = (scale.eigenvalues for scale in fitted.scales_)
+    names = fitted.get_feature_names_out().tolist()
+    assert sorted(names) == sorted(
+        f"scale{k}_{c + 1}" for k, values in ((1, first), (2, second)) for c in range(len(values))
+    )
+    assert names[:3] == ["scale1_1", "scale2_1", "scale1_2"]
+    w = fitted.training_.weights
+    for name, value, column in zip(names, fitted.eigenvalues_, fitted.embedding_.T, strict=True):
+        own = first if name.startswith("scale1_") else second
+        assert value == own[int(name.split("_")[1]) - 1]
+        Xi = fitted.scales_[int(name[5]) - 1].components[:, int(name.split("_")[1]) - 1]
+        assert value == pytest.approx((w * Xi**2).sum())
+        np.testing.assert_array_equal(np.sign(Xi), np.sign(column))
+    with pytest.warns(UserWarning, match="the last 2 of"):
+        wide = MultiscaleEmbedding(len(names) + 2, random_state=0).fit(X, sample_weight=W)
+    assert wide.get_feature_names_out().tolist() == [*names, "zero1", "zero2"]
+
+
+def test_an_interrupt_ends_all_scales(monkeypatch):
+    """Ctrl-C in the first scale is not followed by a full solve of the second."""
+    pressed = []
+
+    def callback(estimator, verbose):
+        def press(progress):
+            pressed.append(progress)
+            raise KeyboardInterrupt
+
+        return press
+
+    monkeypatch.setattr("elliptope.estimators.certified.progress_callback", callback)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        est = MultiscaleEmbedding(random_state=0).fit(X)
+    assert [scale.status for scale in est.scales_] == ["interrupted", "interrupted"]
+    assert len(pressed) == 1
+    assert est.scales_[1].n_iter <= 2

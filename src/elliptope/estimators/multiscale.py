@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from .._utils.arrays import Array
 from .._utils.callers import underflows_to_zero
@@ -24,6 +25,7 @@ from .diagonals import KernelDiagonal
 from .extension import Numbers, unit_rows
 from .pose import Posed, pose
 from .progress import with_callbacks
+from .starts import Start
 from .training import MultiscaleTraining, Scale
 
 # Larger exponents would leave a few points all of the weight.
@@ -75,6 +77,9 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         The one with the largest gap.
     status_ : str
         The worst of all scales; see :class:`~elliptope.SDPEmbedding`.
+    eigenvalues_ : (r,) array
+        Eigenvalues of B* of every scale, in the order of the columns; r is the rank of all scales together. Those of a scale
+        have the same sum, whatever the scale.
     n_iter_, n_products_ : int
         Of all scales together.
     n_components_, bandwidth_, training_, n_features_in_, feature_names_in_
@@ -128,13 +133,20 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         """
         times, spreads, weights = self._check_parameters()
         posed = pose(X, sample_weight, self).weighted_by_density(float(self.density))
+        self._check_width(len(posed.given.w))
         A = posed.operator
-        if not all(spread for _, spread, _ in settings):
+        spreads = _spreads(times, A.n) if spreads is None else spreads
+        if not all(spreads):
             warn_of_parts(A, posed.rule.scale_parameter)
         diagonal = KernelDiagonal(posed.kernel, A.M)
         d = diagonal.on_sample(posed.point_rows, posed.sample.rows, A)
-        settings = zip(times, _spreads(times, A.n) if spreads is None else spreads, weights, strict=True)
-        scales, values = zip(*(self._fit_scale(posed, d, *setting) for setting in settings), strict=True)
+        scales: tuple[Scale, ...] = ()
+        values: list[Array] = []
+        for setting in zip(times, spreads, weights, strict=True):
+            # Ctrl-C ends the scales that follow, too: each is returned as it starts, with its bound.
+            start = Start(interrupted=any(scale.status == "interrupted" for scale in scales))
+            scale, value = self._fit_scale(posed, d, *setting, start)
+            scales, values = (*scales, scale), [*values, value]
         extension = posed.extension(np.hstack(values))
         training = MultiscaleTraining(posed.sample.rows, None, extension, scales)
         Z = np.hstack([scale.weight * unit_rows(scale.components) for scale in scales])
@@ -143,15 +155,15 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         return self._keep(
             **posed.given.columns,
             bandwidth_=posed.kernel.bandwidth,
-            embedding_=_in_turn(Z, scales, width),
+            embedding_=_leading(Z, scales, width),
             n_components_=width,
             training_=training,
         )
 
-    def _fit_scale(self, posed: Posed, d: Array, t: int, spread: float, weight: float) -> tuple[Scale, Array]:
+    def _fit_scale(self, posed: Posed, d: Array, t: int, spread: float, weight: float, start: Start) -> tuple[Scale, Array]:
         """One scale, and the values at the points that its extension is made of."""
         J, A = posed.cost(d, t), posed.operator
-        solution = self._solve(J, spread=spread)
+        solution = self._solve(J, start=start, spread=spread)
         s = solution.spread.s
         e = spread_weights(J, s)
         status = judge(solution, posed, d, e, f"MultiscaleEmbedding, at diffusion time {t},", verbose=bool(self.verbose))
@@ -163,6 +175,13 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
     def transform(self, X: Array) -> Array:
         """Embed new rows: every scale as :meth:`elliptope.SDPEmbedding.transform` does, from one pass over the kernel."""
         return self._transform_rows(self._check_new(X))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the columns: ``scale2_3`` is component 3 of scale 2, and ``zero1`` a column beyond the last component."""
+        check_is_fitted(self)
+        names = [f"scale{scale + 1}_{component + 1}" for scale, component in in_turn(self.scales_)]
+        names += [f"zero{k + 1}" for k in range(self.n_components_ - len(names))]
+        return np.array(names[: self.n_components_], dtype=object)
 
     @property
     def scales_(self) -> tuple[Scale, ...]:
@@ -181,6 +200,10 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         return max((scale.status for scale in self.scales_), key=_STATUSES.index)
 
     @property
+    def eigenvalues_(self) -> Array:
+        return np.array([self.scales_[scale].eigenvalues[component] for scale, component in in_turn(self.scales_)])
+
+    @property
     def n_iter_(self) -> int:  # type: ignore[override]
         return sum(scale.n_iter for scale in self.scales_)
 
@@ -192,7 +215,7 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         return _embed(self.training_, X, range(first, first + X.shape[0]), self.n_jobs)
 
     def _finish(self, Xi: Array) -> Array:
-        return _in_turn(Xi, self.scales_, self.n_components_)
+        return _leading(Xi, self.scales_, self.n_components_)
 
     def _check_parameters(self) -> tuple[list[int], list[float] | None, list[float]]:
         """t, η and ω of every scale; None for automatic spreads."""
@@ -248,10 +271,14 @@ def _embed(training: MultiscaleTraining, X: Array, numbers: Numbers | None, n_jo
     return out
 
 
-def _in_turn(Z: Array, scales: tuple[Scale, ...], width: int) -> Array:
-    """Columns of all scales in turn: the first of each, the second of each, and so on; zeros beyond the last."""
-    ranks = [scale.components.shape[1] for scale in scales]
-    starts = np.cumsum([0, *ranks])
-    order = [starts[k] + column for column in range(max(ranks)) for k, rank in enumerate(ranks) if column < rank]
-    found = Z[:, order[:width]]
+def in_turn(scales: tuple[Scale, ...]) -> list[tuple[int, int]]:
+    """Scale and component, both from 0, of every column: the first of each scale, the second of each, and so on."""
+    ranks = [len(scale.eigenvalues) for scale in scales]
+    return [(k, column) for column in range(max(ranks)) for k, rank in enumerate(ranks) if column < rank]
+
+
+def _leading(Z: Array, scales: tuple[Scale, ...], width: int) -> Array:
+    """The first ``width`` columns of Z, which has the scales side by side, in turn; zeros beyond the last."""
+    starts = np.cumsum([0, *(len(scale.eigenvalues) for scale in scales)])
+    found = Z[:, [starts[k] + column for k, column in in_turn(scales)[:width]]]
     return np.hstack([found, np.zeros((len(Z), width - found.shape[1]))])
