@@ -42,6 +42,7 @@ reproduce: $(VENV)/.installed-plot
 benchmarks: $(VENV)/.installed-benchmarks
 	$(PY) benchmarks/solvers.py --output benchmarks/results
 	$(PY) benchmarks/consistency.py --output benchmarks/results
+	$(PY) benchmarks/spread.py --output benchmarks/results
 	$(PY) -m pip install --no-deps -r benchmarks/quality_packages.txt
 	$(PY) benchmarks/quality.py --output benchmarks/results --sets development
 	$(PY) benchmarks/quality.py --output benchmarks/results --sets held-out
