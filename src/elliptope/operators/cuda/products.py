@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
+from ..._utils.rounding import gamma
 from ...kernels.base import Kernel
 from ...kernels.stationary import Gaussian, Laplacian, Matern
 from .double import double_product
 from .functions import GAUSSIAN, MATERN
 from .single import ENTRY_BITS, FACTOR_BITS, single_product
 
-Tensor = Any  # torch's own annotation is that of a library which may not be installed
+Tensor = Any  # annotations do not ask for torch's types, which are not there where types are checked
 
 # Columns of a product for which there are kernels; more are taken in groups of the last, fewer are filled up with zeros.
 _WIDTHS = (8, 16, 32)
@@ -48,11 +49,21 @@ SINGLE_SHAPES = {8: Shape(64, 64, 4, 2), 16: Shape(64, 64, 4, 2), 32: Shape(64, 
 
 @dataclass(frozen=True)
 class Profile:
-    """A kernel as a function of distances: ``scale`` of squared distances, or of distances, and a polynomial."""
+    r"""A kernel as a function of distances: :math:`2^{-t}` with :math:`t = (\text{scale}\,\lVert x-y\rVert)^2`, or
+    :math:`q(\rho) e^{-\rho}` with :math:`\rho = \text{scale}\,\lVert x-y\rVert` and a polynomial q.
+    """
 
     name: int
     scale: float
     coefficients: tuple[float, ...] = (1.0,)
+
+    @property
+    def is_gaussian(self) -> bool:
+        return self.name == GAUSSIAN.value
+
+    def rescaled(self, factor: float) -> Profile:
+        """The same kernel of points that have been divided by that factor."""
+        return replace(self, scale=self.scale * factor)
 
     @classmethod
     def of(cls, kernel: Kernel) -> Profile:
@@ -82,6 +93,11 @@ class Products(ABC):
         self.block = min(max(wanted, fewest), _LARGEST_BLOCK)
         self.count = -(-n // self.block)
         self.padded = self.count * self.block
+
+    @property
+    def sum_error(self) -> float:
+        """Bound on the rounding of a product in float64 relative to K |V|: terms of a block, blocks, and the last sums."""
+        return gamma(self.block + self.count + 16)
 
     @abstractmethod
     def launch(self, V: Any, sums: tuple[Tensor, Tensor], first: int, grid: int, mirror: bool, squared: bool) -> None:
@@ -257,7 +273,7 @@ class SingleProducts(Products):
 
 def _squared(profile: Profile) -> float:
     """The factor of what the kernels measure: squared distances for the Gaussian, distances for the others."""
-    return profile.scale**2 if profile.name == GAUSSIAN.value else profile.scale
+    return profile.scale**2 if profile.is_gaussian else profile.scale
 
 
 def check_index(height: int, padded: int) -> None:
