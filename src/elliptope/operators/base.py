@@ -67,6 +67,14 @@ class Operator(ABC):
         """Steps after which a slow ascent goes on in single precision: before, making the copy costs more than it saves."""
         return 20
 
+    @property
+    def single_is_accurate(self) -> bool:
+        """Whether products in single precision are good to about six digits, so that a solve may rely on them for most steps.
+
+        Else they are for an approach to the optimum.
+        """
+        return False
+
     def metric(self) -> Metric | None:
         """The metric in which the problem is well conditioned; None where every row has its own scale."""
         return None

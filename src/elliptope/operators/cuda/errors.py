@@ -36,3 +36,11 @@ def gaussian_errors(Z: Any) -> TileErrors:
 def single_dot_error(size: float, p: int) -> float:
     """Bound on the relative error of an entry of the faster grade, where ``size`` is the largest ‖z‖², in units of log 2."""
     return math.log(2) * (2.0**-21 + 2.0**-23 * math.ceil(3 * p / 16)) * size + 2.0**-20
+
+
+def single_difference_error(size: float) -> float:
+    """The same where differences of coordinates are formed in float32, for entries of 1e-10 and more.
+
+    A coordinate of size ‖z‖ is rounded by :math:`2^{-24}` of that, and ½‖z - z'‖² ≤ 34 for such entries.
+    """
+    return 2 * math.log(2) * math.sqrt(2 * 34) * 2.0**-23 * math.sqrt(size) + 2.0**-20

@@ -8,6 +8,7 @@ The operator offers the solver products that are good to about six digits and se
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -16,11 +17,11 @@ from ..._utils.arrays import Array
 from ...kernels.base import Kernel
 from ..base import Operator, SingleOperator
 from ..recomputed import RecomputedOperator, TileErrors
-from .errors import gaussian_errors, single_dot_error
+from .errors import gaussian_errors, single_difference_error, single_dot_error
 from .products import DoubleProducts, Products, Profile, SingleProducts
 
-# Relative error of an entry up to which tiles in float64 come from a matrix product (as on the CPU), and the same for tiles
-# of the faster grade: their differences of coordinates cost twice the time.
+# Bound on the relative error of an entry up to which tiles in float64 come from a matrix product (as on the CPU), and the same
+# for tiles of the faster grade. Most entries err by less than a hundredth of that bound.
 _DOUBLE_ERROR = 1e-9
 _SINGLE_ERROR = 1e-4
 # Largest error of entries that are still of use in early steps.
@@ -48,7 +49,7 @@ class CudaOperator(RecomputedOperator):
         X = X.detach().to(torch.float64)
         self._profile = Profile.of(kernel)
         self._ones = torch.ones(len(X), dtype=torch.float64, device=X.device)
-        Z = (X - X.mean(dim=0)) * (math.sqrt(2) * self._profile.scale)  # of natural size: log2 k is -½|z - z'|² for the Gaussian
+        Z = (X - X.mean(dim=0)) * (math.sqrt(2) * self._profile.scale)  # log2 k = -½‖z - z'‖² for the Gaussian
         errors = TileErrors(torch.zeros_like(self._ones), 0.0)
         dot = False
         if self._profile.is_gaussian:
@@ -63,6 +64,9 @@ class CudaOperator(RecomputedOperator):
             scaled = torch.ldexp(X, torch.tensor(exponent, device=X.device))
             self._products = DoubleProducts(scaled, self._profile.rescaled(2.0**-exponent), False)
         self._Z = Z
+        size, p = float(torch.linalg.vecdot(Z, Z).max()), X.shape[1]
+        self._rough_dot = self._profile.is_gaussian and single_dot_error(size, p) <= _SINGLE_ERROR
+        self._rough_error = single_dot_error(size, p) if self._rough_dot else single_difference_error(size)
         super().__init__(len(X), errors, sample_weight)
 
     def product(self, V: Array, squared: bool = False) -> Array:
@@ -72,15 +76,17 @@ class CudaOperator(RecomputedOperator):
         return self._ones
 
     def single(self) -> Operator | None:
-        size = float(torch.linalg.vecdot(self._Z, self._Z).max())
-        dot = self._profile.is_gaussian and single_dot_error(size, self._Z.shape[1]) <= _SINGLE_ERROR
-        if not dot and 2.0**-22 * math.sqrt(size) > _USABLE_ERROR:
+        if not self._rough_error <= _USABLE_ERROR:
             return None
-        if getattr(self, "_single", None) is None:
-            profile = self._profile if dot else self._profile.rescaled(1 / (math.sqrt(2) * self._profile.scale))
-            self._single = SingleProducts(self._Z, profile, dot)
-        return SingleOperator(self, self._single.hollow_matmat)
+        return SingleOperator(self, self._rough.hollow_matmat)
 
     @property
-    def block_width(self) -> int:
-        return 8
+    def single_is_accurate(self) -> bool:
+        return self._rough_error <= _SINGLE_ERROR
+
+    @cached_property
+    def _rough(self) -> SingleProducts:
+        """Made when it is needed first, and then kept: it takes little more memory than the points."""
+        if self._rough_dot:
+            return SingleProducts(self._Z, self._profile, True)
+        return SingleProducts(self._Z, self._profile.rescaled(1 / (math.sqrt(2) * self._profile.scale)), False)

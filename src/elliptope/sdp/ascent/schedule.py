@@ -63,6 +63,8 @@ def _warm_up(meter: Meter, H: Array, rng: np.random.Generator) -> Steps:
     Where the operator has a metric, a random H is smoothed by it instead: rough rows are too far from anything good.
     """
     metric = meter.problem.metric
+    if meter.problem.operator.single_is_accurate:
+        meter.use_single_precision()
     for _ in range(4):  # more are never needed
         iterate = meter.evaluate(H)
         if iterate.defect < _RANDOM:
@@ -75,6 +77,7 @@ def _warm_up(meter: Meter, H: Array, rng: np.random.Generator) -> Steps:
 def _approach(meter: Meter, iterate: Iterate, goal: Goal, rng: np.random.Generator, budget: float) -> Steps:
     """L-BFGS until the basin is reached or the budget spent, in single precision as long as that is exact enough."""
     operator, tuning = meter.problem.operator, meter.problem.tuning
+    exact_enough = tuning.basin if operator.single_is_accurate else tuning.single_precision
     last = iterate
     for count, last in enumerate(itertools.chain([iterate], quasi_newton(meter, iterate, rng))):
         done = _arrived(last, goal, tuning.basin) or meter.count > budget
@@ -82,7 +85,7 @@ def _approach(meter: Meter, iterate: Iterate, goal: Goal, rng: np.random.Generat
             yield last
         if done:
             break
-        if last.defect < tuning.single_precision:
+        if last.defect < exact_enough:
             meter.use_double_precision()
         elif count == operator.single_after:
             meter.use_single_precision()
