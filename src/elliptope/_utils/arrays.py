@@ -52,8 +52,9 @@ def like(x: Array, y: Any) -> Array:
         return as_numpy(y)
     if is_foreign(y):
         return namespace(x).asarray(y, dtype=x.dtype, device=x.device)
-    # Copied: tensors cannot have negative strides, and must not share the memory of an array that the caller keeps.
-    return namespace(x).asarray(np.ascontiguousarray(y), dtype=x.dtype, device=x.device, copy=True)
+    # Copied: tensors cannot have negative strides, and must not share the memory of an array that the caller keeps. An array
+    # of one row may have such strides and pass for contiguous.
+    return namespace(x).asarray(np.array(y, order="C"), dtype=x.dtype, device=x.device)
 
 
 def owned(x: Array) -> Array:

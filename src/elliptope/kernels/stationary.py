@@ -110,7 +110,8 @@ class Matern(Kernel):
     def polynomial(self) -> list[float] | None:
         r"""Coefficients of q in :math:`k = q(\rho) e^{-\rho}`, from the highest on, where ν is half an odd number up to 21.
 
-        .. math:: q(\rho) = \frac{k!}{(2k)!} \sum_{j=0}^{k} \frac{(k+j)!}{j!\,(k-j)!} (2\rho)^{k-j}, \qquad k = \nu - \tfrac12.
+        .. math:: q(\rho) = \frac{k!}{(2k)!} \sum_{j=0}^{k} \frac{(k+j)!}{j!\,(k-j)!} (2\rho)^{k-j},
+                  \qquad k = \nu - \tfrac12.
 
         None for other orders.
         """

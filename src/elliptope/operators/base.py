@@ -69,9 +69,9 @@ class Operator(ABC):
 
     @property
     def single_is_accurate(self) -> bool:
-        """Whether products in single precision are good to about six digits, so that a solve may rely on them for most steps.
+        """Whether products in single precision are good to about six digits, enough for most steps of a solve.
 
-        Else they are for an approach to the optimum.
+        Else they are for the approach to an optimum.
         """
         return False
 

@@ -16,8 +16,10 @@ from .steps import measure
 _LARGEST = 1e140
 # 1/‖p_i‖ beyond this means that p_i is zero.
 _FREE = 1e300
-# Part of the absolute slacks that rounding may make of their sum.
+# Part of the absolute slacks that rounding may make of their sum; where products have six digits, over the root of n, as the
+# errors of rows have random signs.
 _ROUNDING = 1e-14
+_ROUGH_ROUNDING = 1e-7
 
 
 class Iterate:
@@ -33,10 +35,14 @@ class Iterate:
     .. math:: \big(\langle LH, M^{-1} LH\rangle / \text{gain}\big)^{1/2} .
 
     Rows count by how much the gain depends on them, so that a few weak ones do not hide that the gap is closed.
+
+    A ``rough`` iterate has a product of six digits only.
     """
 
-    def __init__(self, H: Array, P: Array, offset: Array, own_metric: Metric | None = None) -> None:
-        self.H, self.P, self.offset, self.own_metric = H, P, offset, own_metric
+    def __init__(
+        self, H: Array, P: Array, offset: Array, own_metric: Metric | None = None, *, rough: bool = False
+    ) -> None:
+        self.H, self.P, self.offset, self.own_metric, self.rough = H, P, offset, own_metric, rough
         rows = measure(H, P)
         self.slack, self.residual, self.inverse_pull = rows.slack, rows.residual, rows.inverse
         if largest(rows.inverse) > _FREE:  # a row that no other holds has no scale: that of the strongest will do
@@ -58,7 +64,8 @@ class Iterate:
     @property
     def rounding(self) -> float:
         """Changes of the gain up to this are put down to rounding."""
-        return _ROUNDING * self.absolute
+        part = _ROUGH_ROUNDING / math.sqrt(self.H.shape[0]) if self.rough else _ROUNDING
+        return part * self.absolute
 
     @cached_property
     def pull(self) -> Array:

@@ -109,4 +109,5 @@ class Meter:
 
     def evaluate(self, H: Array) -> Iterate:
         """The iterate at H, for one product."""
-        return Iterate(H, columnwise(self.product(H)), self.problem.offset, self.problem.metric)
+        rough = self.in_single_precision and self.problem.operator.single_is_accurate
+        return Iterate(H, columnwise(self.product(H)), self.problem.offset, self.problem.metric, rough=rough)

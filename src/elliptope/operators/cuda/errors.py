@@ -4,9 +4,9 @@ In float64 the analysis is that of :mod:`~elliptope.operators.tiled.gaussian`: a
 order of its sums, and an exponential that is good to 4 ulp. The matrix units multiply and add in float64 as IEEE 754 says.
 The exponent is in units of log 2, which costs a coordinate two roundings more.
 
-In the faster grade coordinates have 22 bits, of which products of second parts leave out :math:`2^{-24}`, and the matrix units
-round a sum of 16 products towards zero, :math:`2^{-23}` of what has been summed. With the sum over norms, rounded twice, an
-exponent errs by at most :math:`2^{-21} + 2^{-23} \lceil 3p/16 \rceil` of :math:`\tfrac12(\rho_i + \rho_j)`.
+In the faster grade coordinates have 22 bits, and products of their second parts, :math:`2^{-24}`, are left out. The matrix
+units round a sum of 16 products towards zero, :math:`2^{-23}` of what has been summed. With the sum of norms, rounded twice,
+an exponent errs by at most :math:`2^{-21} + 2^{-23} \lceil 3p/16 \rceil` of :math:`\tfrac12(\rho_i + \rho_j)`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ _EXP_ULPS = 4
 
 def gaussian_errors(Z: Any) -> TileErrors:
     """The errors of entries in float64; infinite beyond the range of the bound. Z (n, p) is in units of log 2."""
-    n, p = Z.shape
-    exponent = gamma(2 * p + 16) * math.log(2) * torch.linalg.vecdot(Z, Z)
+    exponent = gamma(2 * Z.shape[1] + 16) * math.log(2) * torch.linalg.vecdot(Z, Z)
     worst = 2 * float(exponent.max())
     if not worst <= 1:
         return TileErrors(torch.full_like(exponent, math.inf), 0.0)

@@ -20,12 +20,14 @@ from ..recomputed import RecomputedOperator, TileErrors
 from .errors import gaussian_errors, single_difference_error, single_dot_error
 from .products import DoubleProducts, Products, Profile, SingleProducts
 
-# Bound on the relative error of an entry up to which tiles in float64 come from a matrix product (as on the CPU), and the same
-# for tiles of the faster grade. Most entries err by less than a hundredth of that bound.
+# Bound on the relative error of an entry up to which tiles in float64 come from a matrix product, as on the CPU.
 _DOUBLE_ERROR = 1e-9
-_SINGLE_ERROR = 1e-4
-# Largest error of entries that are still of use in early steps.
-_USABLE_ERROR = 1e-2
+# The same for the faster grade, for entries of typical points; computed ones err by a tenth of that.
+_SINGLE_DOT_ERROR = 1e-5
+# Error of typical entries up to which most steps of a solve may rely on the faster grade; and of any entry, beyond which it
+# is of no use.
+_ACCURATE = 1e-4
+_USABLE = 1e-2
 
 
 class CudaOperator(RecomputedOperator):
@@ -60,13 +62,13 @@ class CudaOperator(RecomputedOperator):
             errors = TileErrors(bounds.entry, self._products.sum_error)
         else:
             # Scaled by a power of two, which is exact, so that squares neither overflow nor underflow.
-            _, exponent = math.frexp(self._profile.scale)
-            scaled = torch.ldexp(X, torch.tensor(exponent, device=X.device))
-            self._products = DoubleProducts(scaled, self._profile.rescaled(2.0**-exponent), False)
+            unit = math.ldexp(1.0, math.frexp(self._profile.scale)[1])
+            self._products = DoubleProducts(X * unit, self._profile.rescaled(1 / unit), False)
         self._Z = Z
-        size, p = float(torch.linalg.vecdot(Z, Z).max()), X.shape[1]
-        self._rough_dot = self._profile.is_gaussian and single_dot_error(size, p) <= _SINGLE_ERROR
-        self._rough_error = single_dot_error(size, p) if self._rough_dot else single_difference_error(size)
+        sizes = torch.linalg.vecdot(Z, Z)
+        typical = single_dot_error(float(sizes.mean()), Z.shape[1])
+        self._rough_dot = self._profile.is_gaussian and typical <= _SINGLE_DOT_ERROR
+        self._rough_errors = tuple(self._rough_error(float(size)) for size in (sizes.mean(), sizes.max()))
         super().__init__(len(X), errors, sample_weight)
 
     def product(self, V: Array, squared: bool = False) -> Array:
@@ -76,13 +78,16 @@ class CudaOperator(RecomputedOperator):
         return self._ones
 
     def single(self) -> Operator | None:
-        if not self._rough_error <= _USABLE_ERROR:
+        if not self._rough_errors[1] <= _USABLE:
             return None
         return SingleOperator(self, self._rough.hollow_matmat)
 
     @property
     def single_is_accurate(self) -> bool:
-        return self._rough_error <= _SINGLE_ERROR
+        return self._rough_errors[0] <= _ACCURATE and self._rough_errors[1] <= _USABLE
+
+    def _rough_error(self, size: float) -> float:
+        return single_dot_error(size, self._Z.shape[1]) if self._rough_dot else single_difference_error(size)
 
     @cached_property
     def _rough(self) -> SingleProducts:

@@ -29,6 +29,8 @@ _LARGEST_BLOCK, _SMALLEST_BLOCK = 512, 64
 _SINGLE_SUMS = 64
 # Rows of coordinates that a matrix product takes at a time.
 _CHUNK = 16
+# Bandwidths whose squares, and those of distances in their unit, neither overflow nor underflow.
+_WIDEST = 1e100
 # Indices are in 32 bits.
 _LARGEST_INDEX = 2**31
 
@@ -67,6 +69,10 @@ class Profile:
 
     @classmethod
     def of(cls, kernel: Kernel) -> Profile:
+        """Of a kernel that there are device functions for; others are refused."""
+        bandwidth = getattr(kernel, "bandwidth", 1.0)
+        if not 1 / _WIDEST <= bandwidth <= _WIDEST:
+            raise ValueError(f"`bandwidth` must be between {1 / _WIDEST:g} and {_WIDEST:g} on a device, got {bandwidth!r}.")
         if isinstance(kernel, Gaussian):
             return cls(GAUSSIAN.value, math.sqrt(math.log2(math.e)) / kernel.bandwidth)
         if isinstance(kernel, Laplacian):
@@ -236,9 +242,9 @@ class SingleProducts(Products):
 
     def prepare(self, V: Tensor) -> tuple[Any, Tensor]:
         _, exponents = torch.frexp(V.abs().amax(dim=0))
-        V = torch.ldexp(V, FACTOR_BITS - exponents)
+        V = V * power_of_two(FACTOR_BITS - exponents)
         first = V.half()
-        return (first, (V - first).half()), torch.ldexp(torch.ones_like(V[0]), exponents - FACTOR_BITS)
+        return (first, (V - first).half()), power_of_two(exponents - FACTOR_BITS)
 
     def launch(self, V: Any, sums: tuple[Tensor, Tensor], first: int, grid: int, mirror: bool, squared: bool) -> None:
         assert not squared
@@ -274,6 +280,11 @@ class SingleProducts(Products):
 def _squared(profile: Profile) -> float:
     """The factor of what the kernels measure: squared distances for the Gaussian, distances for the others."""
     return profile.scale**2 if profile.is_gaussian else profile.scale
+
+
+def power_of_two(exponents: Tensor) -> Tensor:
+    """2^e in float64 for integers e, exactly: torch's ``ldexp`` goes through float32, whose range ends at 2^127."""
+    return ((exponents.clamp(-1022, 1023).to(torch.int64) + 1023) << 52).view(torch.float64)
 
 
 def check_index(height: int, padded: int) -> None:

@@ -3,7 +3,8 @@ r"""Products with a kernel matrix to about six digits, several times as fast as 
 Factors are split into two numbers of float16, which together have 22 bits: with a = a₁ + a₂,
 :math:`ab \approx a_1 b_1 + a_1 b_2 + a_2 b_1`, three products of the matrix units with sums in float32. Coordinates are
 split beforehand, entries of the kernel when they have been computed. Entries, which are at most 1, are multiplied by 2^15,
-and columns of V so that their largest number is between 2^13 and 2^14: what is lost where float16 ends is below 2^-38 of that.
+and columns of V so that their largest number is between 2^13 and 2^14: what is lost where float16 ends is below 2^-38 of
+that.
 
 Matrix units round sums towards zero. So their sums are short, those of one tile, and longer ones are formed outside.
 """

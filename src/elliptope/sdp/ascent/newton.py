@@ -20,9 +20,9 @@ def newton(
 ) -> Generator[Iterate, None, tuple[Iterate, bool]]:
     r"""Newton's method for LH = 0, each step by preconditioned conjugate gradients.
 
-    The Riemannian Hessian along a tangent D is :math:`\operatorname{proj}_H(LD)`, one product with J per CG step (a rough one
-    will do, as the residual of the next step is exact again); the preconditioner is the metric of the iterate. CG stops early
-    at negative curvature, and a line search keeps the ascent.
+    The Riemannian Hessian along a tangent D is :math:`\operatorname{proj}_H(LD)`, one product with J per CG step; a rough
+    one will do, as the residual of the next step is exact again; the preconditioner is the metric of the iterate. CG stops
+    early at negative curvature, and a line search keeps the ascent.
     A system is solved to the square of what the last step gained, which is no more than it is worth far from the optimum,
     and keeps the convergence of second order near it (Eisenstat and Walker 1996, choice 2).
 
