@@ -15,6 +15,7 @@ import itertools
 import json
 import multiprocessing
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -225,12 +226,15 @@ def main() -> None:
     for name in args.only:
         begin = time.perf_counter()
         found[name] = []
-        for row in PARTS[name](args.short):
-            found[name].append(row)
-            print(name, " ".join(f"{key}={_short(value)}" for key, value in row.items()), flush=True)
-            if args.output is not None:
-                args.output.mkdir(parents=True, exist_ok=True)
-                (args.output / "gpu.json").write_text(json.dumps(found, indent=1))
+        try:
+            for row in PARTS[name](args.short):
+                found[name].append(row)
+                print(name, " ".join(f"{key}={_short(value)}" for key, value in row.items()), flush=True)
+        except Exception:  # what the other parts measure is not lost
+            traceback.print_exc()
+        if args.output is not None:
+            args.output.mkdir(parents=True, exist_ok=True)
+            (args.output / "gpu.json").write_text(json.dumps(found, indent=1))
         print(f"{name}: {time.perf_counter() - begin:.0f} s", flush=True)
 
 
