@@ -23,8 +23,7 @@ def double_product(
     V,  # (N, R)
     rows,  # (offsets, N, R): sums over j of T V_j
     columns,  # (offsets, N, R): sums over i of Tᵀ V_i
-    coefficients,
-    scale,  # of squared distances; not used with DOT
+    profile,  # the factor of distances (of their squares for the Gaussian), then coefficients; not used with DOT
     N,
     count,  # blocks
     first,  # offset k of the first pairs
@@ -52,6 +51,7 @@ def double_product(
     rows += slot * N * R
     columns += slot * N * R
     k = tl.arange(0, CHUNK)
+    scale = tl.load(profile)
     for down in range(0, S, BM):
         i = I * S + down + tl.arange(0, BM)
         Vi = tl.load(V + i[:, None] * R + columns_of_V[None, :])
@@ -85,7 +85,7 @@ def double_product(
                     T = exp2_double(-scale * squares, True)
                 else:
                     rho = tl.sqrt(squares) * scale
-                    T = exp2_double(-_LOG2_E * rho, True) * polynomial(tl.minimum(rho, _FAR), coefficients, DEGREE)
+                    T = exp2_double(-_LOG2_E * rho, True) * polynomial(tl.minimum(rho, _FAR), profile + 1, DEGREE)
                     T = tl.where(rho < _FAR, T, 0.0)
             if SQUARED:
                 T = T * T
@@ -97,3 +97,4 @@ def double_product(
                 tl.store(at, tl.dot(tl.trans(T), Vi, tl.load(at), out_dtype=tl.float64))
         at = rows + i[:, None] * R + columns_of_V[None, :]
         tl.store(at, tl.load(at) + acc)
+        tl.debug_barrier()  # other threads may go on with these sums over columns

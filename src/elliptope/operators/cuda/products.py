@@ -173,7 +173,7 @@ class DoubleProducts(Products):
             lowest = -2 * float(norms.max())
         # With some room for the rounding of exponents.
         self.clamp = lowest < -1000
-        self.coefficients = torch.tensor(profile.coefficients, dtype=torch.float64, device=Z.device)
+        self.numbers = _numbers(profile, self.dtype, Z.device)
 
     def prepare(self, V: Tensor) -> tuple[Any, Tensor]:
         return V, torch.ones(V.shape[1], dtype=torch.float64, device=V.device)
@@ -184,8 +184,7 @@ class DoubleProducts(Products):
             self.points,
             V,
             *sums,
-            self.coefficients,
-            _squared(self.profile),
+            self.numbers,
             self.padded,
             self.count,
             first,
@@ -216,7 +215,7 @@ class SingleProducts(Products):
     def __init__(self, Z: Tensor, profile: Profile, dot: bool) -> None:
         super().__init__(len(Z), Z.device)
         self.profile, self.dot, self.p = profile, dot, Z.shape[1]
-        self.coefficients = torch.tensor(profile.coefficients, dtype=torch.float32, device=Z.device)
+        self.numbers = _numbers(profile, self.dtype, Z.device)
         self.norms = torch.full((self.padded,), -ENTRY_BITS / 2, dtype=torch.float32, device=Z.device)
         if dot:
             self._split(Z)
@@ -256,8 +255,7 @@ class SingleProducts(Products):
             self.norms,
             *V,
             *sums,
-            self.coefficients,
-            _squared(self.profile),
+            self.numbers,
             self.padded,
             self.count,
             first,
@@ -277,9 +275,13 @@ class SingleProducts(Products):
         )
 
 
-def _squared(profile: Profile) -> float:
-    """The factor of what the kernels measure: squared distances for the Gaussian, distances for the others."""
-    return profile.scale**2 if profile.is_gaussian else profile.scale
+def _numbers(profile: Profile, dtype: Any, device: Any) -> Tensor:
+    """What the kernels know of a profile: the factor of distances, of their squares for the Gaussian; then coefficients.
+
+    In memory, as Triton passes numbers of Python in float32.
+    """
+    scale = profile.scale**2 if profile.is_gaussian else profile.scale
+    return torch.tensor((scale, *profile.coefficients), dtype=dtype, device=device)
 
 
 def power_of_two(exponents: Tensor) -> Tensor:

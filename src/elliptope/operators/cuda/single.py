@@ -30,8 +30,7 @@ def single_product(
     V2,
     rows,  # (offsets, N, R) in float32
     columns,
-    coefficients,
-    scale,
+    profile,
     N,
     count,
     first,
@@ -58,6 +57,7 @@ def single_product(
     rows += slot * N * R
     columns += slot * N * R
     k = tl.arange(0, CHUNK)
+    scale = tl.load(profile)
     for down in range(0, S, BM):
         i = I * S + down + tl.arange(0, BM)
         at_i = i[:, None] * R + columns_of_V[None, :]
@@ -92,7 +92,7 @@ def single_product(
                     T = tl.exp2(_ENTRY_BITS - scale * squares)
                 else:
                     rho = tl.minimum(tl.sqrt(squares) * scale, 80.0)
-                    T = tl.exp2(_ENTRY_BITS - _LOG2_E * rho) * polynomial(rho, coefficients, DEGREE)
+                    T = tl.exp2(_ENTRY_BITS - _LOG2_E * rho) * polynomial(rho, profile + 1, DEGREE)
             if not MIRROR:
                 T = tl.where(i[:, None] == j[None, :], 0.0, T)
             T1 = T.to(tl.float16)
@@ -110,3 +110,4 @@ def single_product(
                 sums += second * _UNIT
                 tl.store(columns + at_j, sums)
         tl.store(rows + at_i, tl.load(rows + at_i) + acc)
+        tl.debug_barrier()  # other threads may go on with these sums over columns
