@@ -22,8 +22,9 @@ from .products import DoubleProducts, Products, Profile, SingleProducts
 
 # Bound on the relative error of an entry up to which tiles in float64 come from a matrix product, as on the CPU.
 _DOUBLE_ERROR = 1e-9
-# The same for the faster grade, for entries of typical points; computed ones err by a tenth of that.
-_SINGLE_DOT_ERROR = 1e-5
+# The same for the faster grade, for entries of typical points; computed ones err by a tenth of that. They are the entries
+# of one symmetric matrix, so that steps converge as they do with the exact one, to an optimum next to its own.
+_SINGLE_DOT_ERROR = 1e-4
 # Error of typical entries up to which most steps of a solve may rely on the faster grade; and of any entry, beyond which it
 # is of no use.
 _ACCURATE = 1e-4

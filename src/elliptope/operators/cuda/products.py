@@ -21,8 +21,9 @@ Tensor = Any  # annotations do not ask for torch's types, which are not there wh
 
 # Columns of a product for which there are kernels; more are taken in groups of the last, fewer are filled up with zeros.
 _WIDTHS = (8, 16, 32)
-# Programs of a launch: many times what runs at once, so that few units are idle at its end.
-_PROGRAMS = 132 * 16
+# Programs of a product at least, if blocks are not to be smaller than that; and of a launch, many times what runs at once,
+# so that few units are idle at its end.
+_PROGRAMS, _LAUNCHED = 132 * 16, 132 * 64
 # Rows of a block, at most and at least.
 _LARGEST_BLOCK, _SMALLEST_BLOCK = 512, 64
 # Additions in float32 after which sums go on in float64.
@@ -45,7 +46,8 @@ class Shape:
     stages: int
 
 
-DOUBLE_SHAPES = {8: Shape(32, 32, 2, 2), 16: Shape(32, 32, 2, 2), 32: Shape(32, 32, 4, 2)}
+# The fastest of those that benchmarks/gpu.py tries (part `shapes`), by the columns of V.
+DOUBLE_SHAPES = {8: Shape(64, 64, 4, 3), 16: Shape(64, 64, 4, 2), 32: Shape(32, 32, 4, 2)}
 SINGLE_SHAPES = {8: Shape(64, 64, 4, 2), 16: Shape(64, 64, 4, 2), 32: Shape(64, 64, 4, 2)}
 
 
@@ -131,7 +133,7 @@ class Products(ABC):
     def _sums(self, V: Any, width: int, squared: bool) -> Iterator[Tensor]:
         """Terms in float64, each (padded, width), whose sum is the product."""
         offsets = self.count // 2
-        slots = max(min(offsets, -(-_PROGRAMS // self.count)), 1)
+        slots = max(min(offsets, -(-_LAUNCHED // self.count)), 1)
         shape = (slots, self.padded, width)
         sums = tuple(torch.zeros(shape, dtype=self.dtype, device=self.device) for _ in range(2))
         self.launch(V, sums, 0, self.count, mirror=False, squared=squared)
