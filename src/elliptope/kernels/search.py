@@ -22,9 +22,9 @@ from .._utils.threads import openmp_threads, usable_cores
 # Candidates beyond the k-th, among which rounding may have changed the order.
 _SPARE = 2
 # Searches are asked for a little more than the radius, and the distances of what they find are computed again.
-_SLACK = 1 + 1e-9
+SLACK = 1 + 1e-9
 # Rounding of a squared distance, per column and relative to the squared norms, where the square was expanded; generous.
-_EXPANSION = 1e-13
+EXPANSION = 1e-13
 # Rows whose neighbours within a radius are searched for at a time; how many rows are sampled to tell what share of pairs is
 # within, and the share beyond which trees do not beat comparing all.
 _RADIUS_ROWS = 4096
@@ -51,7 +51,7 @@ def pairs_within(X: Array, radius: float, n_jobs: int) -> Iterator[tuple[slice, 
     """Pairs (i, j), i ≤ j, at distances up to ``radius``: a slice of rows, then i, j and their distances, in order of i."""
     centred = X - np.median(X, axis=0)
     algorithm = _radius_algorithm(centred, radius)
-    search = NearestNeighbors(radius=_SLACK * radius, algorithm=algorithm, n_jobs=n_jobs).fit(centred)
+    search = NearestNeighbors(radius=SLACK * radius, algorithm=algorithm, n_jobs=n_jobs).fit(centred)
     for part in blocks(0, len(X), _RADIUS_ROWS):
         with openmp_threads(n_jobs):
             i, j = _join(search.radius_neighbors(centred[part], return_distance=False))
@@ -64,7 +64,7 @@ def pairs_within(X: Array, radius: float, n_jobs: int) -> Iterator[tuple[slice, 
 
 def _radius_algorithm(X: Array, radius: float) -> str:
     """Trees are for few neighbours; where many are near, comparing all is faster, if squares may be expanded."""
-    if not _EXPANSION * X.shape[1] * _squared_norms(X).max() <= (_SLACK - 1) * radius**2:
+    if not EXPANSION * X.shape[1] * _squared_norms(X).max() <= (SLACK - 1) * radius**2:
         return "ball_tree"
     rows = X[:: max(1, len(X) // _SAMPLED)]
     share = float(np.mean([(_squared_norms(X - row) <= radius**2).mean() for row in rows]))
@@ -100,10 +100,10 @@ class Search(ABC):
             return np.empty(0, dtype=np.intp)
         last = d.reshape(len(X), -1).max(axis=1)
         scales = kth_distances(i, d, len(X), self._k)
-        return np.flatnonzero(last**2 <= (_SLACK * scales) ** 2 + self._rounding(X))
+        return np.flatnonzero(last**2 <= (SLACK * scales) ** 2 + self._rounding(X))
 
     def _rounding(self, X: Array) -> Array | float:
-        """What squared distances may be wrong by when the search compares them, beside what ``_SLACK`` covers."""
+        """What squared distances may be wrong by when the search compares them, beside what ``SLACK`` covers."""
         return 0.0
 
     @abstractmethod
@@ -126,7 +126,7 @@ class TreeSearch(Search):
         return self._index.kneighbors(X, return_distance=False)
 
     def _search_again(self, X: Array, scales: Array) -> tuple[Array, Array]:
-        return _join(self._tree.query_radius(X, _SLACK * scales))
+        return _join(self._tree.query_radius(X, SLACK * scales))
 
 
 class ScanSearch(Search):
@@ -143,7 +143,7 @@ class ScanSearch(Search):
         return self._index.kneighbors(X - self._centre, return_distance=False)
 
     def _rounding(self, X: Array) -> Array:
-        return _EXPANSION * X.shape[1] * _squared_norms(X - self._centre)
+        return EXPANSION * X.shape[1] * _squared_norms(X - self._centre)
 
     def _search_again(self, X: Array, scales: Array) -> tuple[Array, Array]:
         return _nearest_of_all(X, self._X, self._k)
@@ -187,7 +187,7 @@ def pairs_within_scales(X: Array, training: Array, scales: Array) -> tuple[Array
     """
     if len(X) <= _FEW or X.shape[1] > _TREE_DIMENSION:
         return _compare_all(X, training, scales)
-    j, i = _join(KDTree(X).query_radius(training, _SLACK * scales))
+    j, i = _join(KDTree(X).query_radius(training, SLACK * scales))
     return _within(X, training, scales, i, j)
 
 
@@ -202,14 +202,14 @@ def _compare_all(X: Array, training: Array, scales: Array) -> tuple[Array, Array
     centre = training.mean(axis=0)
     Y = training - centre
     y2 = _squared_norms(Y)
-    reach = (_SLACK * scales) ** 2
+    reach = (SLACK * scales) ** 2
     found = []
     for part in blocks(0, len(X), rows_per_block(len(training))):
         Z = X[part] - centre
         z2 = _squared_norms(Z)
         D = z2[:, None] + y2 - 2 * (Z @ Y.T)
         # What the expansion may be wrong by is let through: distances are formed again.
-        allowance = _EXPANSION * X.shape[1] * (z2[:, None] + y2)
+        allowance = EXPANSION * X.shape[1] * (z2[:, None] + y2)
         i, j = np.nonzero(reach + allowance >= D)
         found.append(_within(X, training, scales, i + part.start, j))
     i, j, d = (np.concatenate(parts) for parts in zip(*found, strict=True))
@@ -222,7 +222,7 @@ def _nearest_of_all(X: Array, training: Array, k: int) -> tuple[Array, Array]:
     for part in blocks(0, len(X), rows_per_block(len(training))):
         D = cdist(X[part], training)
         kth = np.partition(D, k - 1, axis=1)[:, k - 1 : k]
-        i, j = np.nonzero(_SLACK * kth >= D)
+        i, j = np.nonzero(SLACK * kth >= D)
         found.append((i + part.start, j))
     return np.concatenate([i for i, _ in found]), np.concatenate([j for _, j in found])
 

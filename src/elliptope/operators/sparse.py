@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from .._utils.arrays import Array
+from .._utils.arrays import Array, as_numpy
 from .._utils.threads import in_order, one_blas_thread
 from .base import KernelOperator, ScaledOperator
 
@@ -84,13 +84,13 @@ class SparseStorage(ScaledOperator):
 
     @contextmanager
     def triangle(self, c: Array) -> Iterator[Array]:
-        s, Q = c * self._s, c[:, None] * self._Q
+        s, Q = c * as_numpy(self._s), c[:, None] * as_numpy(self._Q)
         T = self._K.toarray(order="F")
         T *= -s[:, None]
         T *= s
         if Q.shape[1]:
             T += Q @ Q.T
-        np.fill_diagonal(T, -(c**2) * self.offset())
+        np.fill_diagonal(T, -(c**2) * as_numpy(self.offset()))
         yield T
 
 

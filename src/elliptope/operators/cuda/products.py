@@ -20,7 +20,7 @@ from .single import ENTRY_BITS, FACTOR_BITS, single_product
 Tensor = Any  # annotations do not ask for torch's types, which are not there where types are checked
 
 # Columns of a product for which there are kernels; more are taken in groups of the last, fewer are filled up with zeros.
-_WIDTHS = (8, 16, 32)
+WIDTHS = (8, 16, 32)
 # Programs of a product at least, if blocks are not to be smaller than that; and of a launch, many times what runs at once,
 # so that few units are idle at its end.
 _PROGRAMS, _LAUNCHED = 132 * 16, 132 * 64
@@ -117,11 +117,11 @@ class Products(ABC):
 
     def hollow_matmat(self, V: Tensor, squared: bool = False) -> Tensor:
         """(K - Diag(diag K)) V in float64, (n, r); of the entries of K, or of their squares."""
-        r, widest = V.shape[1], _WIDTHS[-1]
+        r, widest = V.shape[1], WIDTHS[-1]
         if r > widest:
             parts = [self.hollow_matmat(V[:, k : k + widest], squared) for k in range(0, r, widest)]
             return torch.cat(parts, dim=1)
-        width = next(width for width in _WIDTHS if width >= r)
+        width = next(width for width in WIDTHS if width >= r)
         padded = torch.zeros((self.padded, width), dtype=torch.float64, device=self.device)
         padded[: self.n, :r] = V
         prepared, scales = self.prepare(padded)
@@ -175,7 +175,7 @@ class DoubleProducts(Products):
             lowest = -2 * float(norms.max())
         # With some room for the rounding of exponents.
         self.clamp = lowest < -1000
-        self.numbers = _numbers(profile, self.dtype, Z.device)
+        self.numbers = profile_numbers(profile, self.dtype, Z.device)
 
     def prepare(self, V: Tensor) -> tuple[Any, Tensor]:
         return V, torch.ones(V.shape[1], dtype=torch.float64, device=V.device)
@@ -217,7 +217,7 @@ class SingleProducts(Products):
     def __init__(self, Z: Tensor, profile: Profile, dot: bool) -> None:
         super().__init__(len(Z), Z.device)
         self.profile, self.dot, self.p = profile, dot, Z.shape[1]
-        self.numbers = _numbers(profile, self.dtype, Z.device)
+        self.numbers = profile_numbers(profile, self.dtype, Z.device)
         self.norms = torch.full((self.padded,), -ENTRY_BITS / 2, dtype=torch.float32, device=Z.device)
         if dot:
             self._split(Z)
@@ -277,7 +277,7 @@ class SingleProducts(Products):
         )
 
 
-def _numbers(profile: Profile, dtype: Any, device: Any) -> Tensor:
+def profile_numbers(profile: Profile, dtype: Any, device: Any) -> Tensor:
     """What the kernels know of a profile: the factor of distances, of their squares for the Gaussian; then coefficients.
 
     In memory, as Triton passes numbers of Python in float32.

@@ -1,0 +1,84 @@
+r"""Exact search for neighbours on a device of PyTorch, by comparing all distances block by block.
+
+Candidates are the nearest by squared distances in float32, expanded after centring as
+:math:`\lVert z\rVert^2 - 2 z\cdot y + \lVert y\rVert^2`. With the rounding of coordinates and of p + 2 terms these err by at
+most :math:`\varepsilon = 2^{-23}(p + 4)(\lVert z\rVert^2 + \lVert y\rVert^2)`. Distances are then formed again on the CPU, as in
+every search, and rows for which ε leaves open whether a point was missed are searched again in float64.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .._utils.arrays import Array
+from .._utils.blocks import blocks
+from .search import EXPANSION, SLACK, Search
+
+# Candidates beyond the k-th: fewer rows have to be searched again where there are more.
+_SPARE = 8
+# Distances that are on the device at a time, in float32 (2 GB); half as many in float64.
+_ENTRIES = 2**29
+# Distances below it have squares that underflow, and count as zero.
+_NOTHING = 1e-153
+
+
+class DeviceSearch(Search):
+    """All distances are compared on a ``device``; float32 for candidates, float64 where that leaves doubt."""
+
+    def __init__(self, X: Array, n_neighbors: int, n_jobs: int, device: Any) -> None:
+        super().__init__(X, n_neighbors, n_jobs)
+        import torch
+
+        self._torch, self._device = torch, device
+        self._asked = min(n_neighbors + _SPARE, len(X))
+        self._centre = np.median(X, axis=0)
+        # A power of two, so that squares in float32 neither overflow nor, where they matter, underflow.
+        self._unit = math.ldexp(1.0, -math.frexp(float(np.abs(X - self._centre).max()) or 1.0)[1])
+        self._points = self._moved(X)
+        self._single = self._points.float()
+
+    def _candidates(self, X: Array) -> Array:
+        torch, Y, rows = self._torch, self._single, max(_ENTRIES // len(self._X), 1)
+        squares = torch.linalg.vecdot(Y, Y)
+        out = torch.empty((len(X), self._asked), dtype=torch.int64, device=self._device)
+        for part in blocks(0, len(X), rows):
+            Z = self._moved(X[part]).float()
+            D = torch.addmm(squares, Z, Y.T, alpha=-2.0)  # ‖z‖² is left out: it does not change the order
+            out[part] = torch.topk(D, self._asked, largest=False, sorted=False).indices
+        return out.cpu().numpy()
+
+    def _doubtful(self, X: Array, i: Array, d: Array) -> Array:
+        r"""Rows for which ``last``, the farthest candidate, is no farther than the k-th nearest may be, but for ε.
+
+        A point within the scale s has ‖y‖ ≤ ‖z‖ + s, and a candidate ‖y‖ ≤ ‖z‖ + last, so that both have
+        :math:`\lVert y\rVert^2 \le 2\lVert z\rVert^2 + 2\,\text{last}^2`.
+        """
+        if self._asked == len(self._X):
+            return np.empty(0, dtype=np.intp)
+        D = d.reshape(len(X), -1)
+        last, scales = D.max(axis=1), np.partition(D, self._k - 1, axis=1)[:, self._k - 1]
+        Z = X - self._centre
+        error = 2.0**-23 * (X.shape[1] + 4) * (3 * np.einsum("ij,ij->i", Z, Z) + 2 * last**2)
+        least = (1e-18 / self._unit) ** 2  # below, squares in float32 are zero
+        return np.flatnonzero(last**2 <= (SLACK * scales) ** 2 + 2 * error + least)
+
+    def _search_again(self, X: Array, scales: Array) -> tuple[Array, Array]:
+        """All points within the scale, by expanded squares in float64; what these may be wrong by is let through."""
+        torch, Y, rows = self._torch, self._points, max(_ENTRIES // (4 * len(self._X)), 1)
+        squares = torch.linalg.vecdot(Y, Y)
+        found = []
+        for part in blocks(0, len(X), rows):
+            Z = self._moved(X[part])
+            own = torch.linalg.vecdot(Z, Z)[:, None]
+            reach = torch.tensor(self._unit * np.maximum(SLACK * scales[part], _NOTHING), device=self._device)[:, None] ** 2
+            exact = 1 - EXPANSION * X.shape[1]
+            i, j = torch.nonzero(torch.addmm(exact * squares, Z, Y.T, alpha=-2.0) <= reach - exact * own, as_tuple=True)
+            found.append((i.cpu().numpy() + part.start, j.cpu().numpy()))
+        return np.concatenate([i for i, _ in found]), np.concatenate([j for _, j in found])
+
+    def _moved(self, X: Array) -> Any:
+        """Centred, in units that suit float32, on the device."""
+        return self._torch.tensor((X - self._centre) * self._unit, device=self._device)

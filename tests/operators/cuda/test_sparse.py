@@ -1,0 +1,55 @@
+"""Sparse matrices on the device beside SciPy's."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from elliptope.operators import SparseOperator
+from elliptope.sdp import solve
+
+torch = pytest.importorskip("torch", reason="torch is not installed: make test-gpu installs it")
+pytest.importorskip("triton", reason="Triton is not installed: it comes with torch on Linux")
+
+from elliptope.operators.cuda.sparse import CudaSparseOperator  # noqa: E402
+
+
+def graph(n=70, seed=0):
+    """Rows of any length, none at all among them, and one that is full."""
+    K = sparse.random_array((n, n), density=0.05, rng=np.random.default_rng(seed)).toarray()
+    K[5], K[:, 5] = 0, 0
+    K[9] = np.linspace(0.1, 1, n)
+    K = K + K.T
+    np.fill_diagonal(K, 1.0)
+    return sparse.csr_array(K)
+
+
+def test_as_on_the_cpu(device):
+    rng, K = np.random.default_rng(0), graph()
+    n = K.shape[0]
+    w, t = rng.uniform(0.5, 2, n), rng.uniform(0.2, 2, n)
+    ours, theirs = CudaSparseOperator(K, device, w), SparseOperator(K, w)
+    for J in (ours, theirs):
+        J.set_row_scale(t)
+    np.testing.assert_allclose(ours.m.cpu(), theirs.m, rtol=1e-14)
+    np.testing.assert_allclose(ours.offset().cpu(), theirs.offset(), rtol=1e-12, atol=1e-15)
+    for r in (1, 5, 67):
+        V = rng.standard_normal((n, r))
+        found = ours.core_matmat(torch.tensor(V, device=device))
+        np.testing.assert_allclose(found.cpu(), theirs.core_matmat(V), rtol=1e-12, atol=1e-13)
+        assert (found == ours.core_matmat(torch.tensor(V, device=device))).all()
+    V = rng.standard_normal((n, 3)) * 10.0 ** np.array([0, 200, -200])
+    single = ours.single().core_matmat(torch.tensor(V, device=device)).cpu().numpy()
+    np.testing.assert_allclose(single / abs(V).max(axis=0), theirs.core_matmat(V) / abs(V).max(axis=0), atol=2e-6)
+    c = np.linspace(0.5, 1.5, n)
+    with ours.triangle(c) as a, theirs.triangle(c) as b:
+        np.testing.assert_allclose(np.tril(a), np.tril(b), rtol=1e-12, atol=1e-15)
+
+
+def test_solve(device):
+    K = graph(24)
+    ours, theirs = CudaSparseOperator(K, device), SparseOperator(K)
+    for J in (ours, theirs):
+        J.set_row_scale(np.ones(24))
+    found, expected = solve(ours, rng=0), solve(theirs, rng=0)
+    assert found.certificate.grade == expected.certificate.grade == "proved"
+    assert found.certificate.objective == pytest.approx(expected.certificate.objective, rel=1e-6)
