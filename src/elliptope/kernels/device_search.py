@@ -2,8 +2,8 @@ r"""Exact search for neighbours on a device of PyTorch, by comparing all distanc
 
 Candidates are the nearest by squared distances in float32, expanded after centring as
 :math:`\lVert z\rVert^2 - 2 z\cdot y + \lVert y\rVert^2`. With the rounding of coordinates and of p + 2 terms these err by at
-most :math:`\varepsilon = 2^{-23}(p + 4)(\lVert z\rVert^2 + \lVert y\rVert^2)`. Distances are then formed again on the CPU, as in
-every search, and rows for which ε leaves open whether a point was missed are searched again in float64.
+most :math:`\varepsilon = 2^{-23}(p + 4)(\lVert z\rVert^2 + \lVert y\rVert^2)`. Distances are then formed again on the CPU,
+as in every search, and rows for which ε leaves open whether a point was missed are searched again in float64.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 r"""Means over training points with the weights of a softmax, in one pass over tiles that are never stored.
 
 For a row x, with :math:`t = \max_i w_i k(x, x_i)` over the points seen so far, the sums
-:math:`\sum_i w_i k(x, x_i)\, v_i / t` are scaled down where a larger t comes (Milakov and Gimelshein 2018). Everything is in the
-log domain and in float64, and distances are formed from differences, so that far rows keep their digits.
+:math:`\sum_i w_i k(x, x_i)\, v_i / t` are scaled down where a larger t comes (Milakov and Gimelshein 2018). Everything is in
+the log domain and in float64, and distances are formed from differences, so that far rows keep their digits.
 """
 
 from __future__ import annotations
