@@ -5,6 +5,7 @@
 # make reproduce   every figure and the table of the paper, and a report; 20 minutes at most, QUICK=1: two
 # make benchmarks   solvers side by side, and the same answer from every start; takes a while
 # make docs    the documentation, in docs/_build/html; without network, once .venv is there
+# make audit   known vulnerabilities of what is installed; asks pypi.org
 # make clean   remove everything the other targets made
 #
 # Only Python 3.11 or newer is needed; the rest is installed into .venv, once.
@@ -17,7 +18,7 @@ OUTPUT ?= reproduction
 VENV := .venv
 PY := $(VENV)/bin/python
 
-.PHONY: demo test test-gpu lint reproduce benchmarks docs clean
+.PHONY: demo test test-gpu lint reproduce benchmarks docs audit clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed-plot
@@ -51,6 +52,15 @@ benchmarks: $(VENV)/.installed-benchmarks
 docs: $(VENV)/.installed-docs
 	$(PY) -m sphinx -W --keep-going -q docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
+
+# What pypi.org says of one version is asked first: mirrors may lack it, and then nothing would be found in anything.
+audit: $(VENV)/.created
+	@$(PY) -c "from urllib.request import urlopen; urlopen('https://pypi.org/pypi/pip/23.2/json', timeout=10)" 2> /dev/null || { \
+	    echo "Nothing was audited: no list of known vulnerabilities can be read from https://pypi.org (there is no network, or" \
+	         "a mirror without it)." >&2; exit 1; }
+	@$(MAKE) --no-print-directory $(VENV)/.installed-test $(VENV)/.installed-audit
+	$(PY) -m pip freeze --all --exclude-editable > $(VENV)/audited.txt
+	$(PY) -m pip_audit --strict --no-deps --disable-pip --requirement $(VENV)/audited.txt
 
 clean:
 	rm -rf $(VENV) demo_output reproduction build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

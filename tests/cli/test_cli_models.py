@@ -197,7 +197,7 @@ class TestNeighbors:
     def test_parts(self, cli, tmp_path):
         rows = [["a", "b"], *([i % 5 + 100 * (i % 2), i * i % 7] for i in range(40))]
         outcome = cli("embed", write_csv(tmp_path / "t.csv", rows), "--kernel", "neighbors", "--neighbors", 5)
-        assert "elliptope: warning: The graph of neighbours has" in outcome.err
+        assert "elliptope: warning: Your data form 2 separate groups; how" in outcome.err
 
     def test_report(self, cli, model, tmp_path):
         pytest.importorskip("plotly")

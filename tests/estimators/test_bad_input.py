@@ -26,13 +26,13 @@ class TestArrays:
     @pytest.mark.parametrize(
         ("bad", "message"),
         [
-            ("a", "real, got dtype <U1"),
-            (["a", "b"], "real, got dtype <U1"),
-            (["1", "2"], "real, got dtype <U1"),
+            ("a", "an array of real numbers, got dtype <U1"),
+            (["a", "b"], "an array of real numbers, got dtype <U1"),
+            (["1", "2"], "an array of real numbers, got dtype <U1"),
             ([1.0, [2.0]], "an array of real numbers, got type list: .*inhomogeneous"),
             ([1, 10**400], "an array of real numbers, got type list: .*too large"),
-            (np.zeros(2, "M8[s]"), r"real, got dtype datetime64\[s\]"),
-            (np.array([1.0, 2.0 + 0j]), "real, got dtype complex128"),
+            (np.zeros(2, "M8[s]"), r"an array of real numbers, got dtype datetime64\[s\]"),
+            (np.array([1.0, 2.0 + 0j]), "an array of real numbers, got dtype complex128"),
             (np.ma.masked_array([1.0, 2.0], mask=[0, 1]), "an array without a mask, got type MaskedArray"),
         ],
         ids=["str", "strings", "digits", "ragged", "huge", "dates", "complex", "masked"],

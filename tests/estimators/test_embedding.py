@@ -77,9 +77,9 @@ class TestOptimum:
         ("X", "bandwidth", "reason", "advice"),
         [
             # Two pairs of opposite rows, at whatever angle.
-            (SQUARE, 1.0, "B has rank 2, and there are other matrices with its range", "not against symmetric"),
-            (SQUARE, 30.0, "B has rank 2, and there are other matrices with its range", "not against symmetric"),
-            (CORNERS, 2.0, "B has rank 3, and there are other matrices with its range", "hardly see each other"),
+            (SQUARE, 1.0, "B has rank 2, and other matrices of the same range are as good", "lie symmetrically"),
+            (SQUARE, 30.0, "B has rank 2, and other matrices of the same range are as good", "lie symmetrically"),
+            (CORNERS, 2.0, "B has rank 3, and other matrices of the same range are as good", "far from each other"),
             (RANK_4, 0.01, "L has nullity 11 or more, B has rank [4-9], and nothing shows", "No point has a neighbour"),
             (RANDOM, 0.1, "L has nullity 11 or more, B has rank [4-9], and nothing shows", "usually makes"),
         ],

@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from common import RANK_4
-from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding
+from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding, load
 
 FRAME = pd.DataFrame(RANK_4, columns=[f"column {j}" for j in range(RANK_4.shape[1])])
 WIDER = np.hstack([RANK_4, RANK_4[:, :1]])
@@ -121,6 +121,52 @@ def test_a_callback_that_raises(name):
     pytest.importorskip("sklearn.callback")
     est = fresh(name).fit(FRAME).set_callbacks(RaisingCallback())
     assert_unchanged(est, lambda: est.fit(WIDER), Failure)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_ctrl_c_before_there_is_an_iterate(name, monkeypatch, tmp_path):
+    """In the data, which is where a fit begins; and what is saved afterwards is the model that there was."""
+
+    class Interrupting:
+        shape = WIDER.shape
+
+        def __array__(self, *_, **__):
+            raise KeyboardInterrupt
+
+    est = fresh(name).fit(FRAME)
+    assert_unchanged(est, lambda: est.fit(Interrupting()), KeyboardInterrupt)
+    path = tmp_path / "model"
+    est.save(path)
+    assert_unchanged(est, lambda: est.fit(WIDER, sample_weight=-np.ones(40)), ValueError)
+    est.save(path, overwrite=True)
+    np.testing.assert_array_equal(load(path).transform(NEW_FRAME), est.transform(NEW_FRAME))
+    never = fresh(name)
+    with pytest.raises(KeyboardInterrupt):
+        never.fit(Interrupting())
+    for call in (never.transform, never.score_samples, lambda _: never.save(tmp_path / "other")):
+        with pytest.raises(NotFittedError):
+            call(NEW)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("name", ["sdp", "diffusion"])
+def test_ctrl_c_in_the_kernel(name):
+    calls, limit = [], np.inf
+
+    def kernel(A, B):
+        calls.append(None)
+        if len(calls) > limit:
+            raise KeyboardInterrupt
+        return np.exp(-((A[:, None] - B) ** 2).sum(axis=-1) / 16)
+
+    est = fresh(name).set_params(kernel=kernel).fit(FRAME)
+    needed = len(calls)
+    for number in range(needed):
+        limit, before = number, dict(vars(est))
+        calls.clear()
+        with pytest.raises(KeyboardInterrupt):
+            est.fit(WIDER)
+        assert vars(est) == before
 
 
 def test_warnings_that_are_errors():

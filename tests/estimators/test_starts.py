@@ -11,7 +11,7 @@ from elliptope import SDPEmbedding
 from elliptope.datasets import two_moons
 from elliptope.estimators import sdp_embedding as embedding
 from elliptope.estimators import starts as _starts
-from elliptope.estimators.starts import start_entries, truncated_start
+from elliptope.estimators.starts import Limits, start_entries, start_limits, truncated_start
 from elliptope.kernels import FittedFormula, Gaussian, Laplacian
 from elliptope.memory.available import Memory
 from elliptope.operators import TiledOperator, sparse
@@ -31,10 +31,10 @@ def small(monkeypatch):
     monkeypatch.setattr(embedding, "_COARSE_ROWS", 150)
 
 
-def start(kernel, rank="auto"):
+def start(kernel, max_iter=5000, max_products=1000):
     J = TiledOperator(kernel, X)
     J.set_row_scale(np.sqrt(J.abar_diagonal()))
-    return J, truncated_start(J, FittedFormula(kernel, X), np.sqrt(J.abar_diagonal()), rank, 0)
+    return J, truncated_start(J, FittedFormula(kernel, X), np.sqrt(J.abar_diagonal()), Limits(max_iter, max_products), 0)
 
 
 class TestTruncated:
@@ -44,9 +44,6 @@ class TestTruncated:
         iterate = Meter(Problem(J)).evaluate(solution.factor)
         assert optimum - iterate.objective < 1e-2 * iterate.gain
         assert iterate.defect < 0.1
-
-    def test_columns(self):
-        assert start(NARROW, rank=9)[1].history[0].rank == 9
 
     def test_not_where_it_drops_much(self):
         assert start(WIDE)[1] is None
@@ -62,9 +59,11 @@ class TestTruncated:
         monkeypatch.setattr(_starts, "_SAMPLING", 0.5)
         assert start(NARROW)[1] is None
 
-    def test_its_products_are_limited(self, monkeypatch):
-        monkeypatch.setattr(_starts, "_MOST_PRODUCTS", 7)
-        assert start(NARROW)[1].status == "max_iter"
+    def test_its_limits(self):
+        for limits in ({"max_products": 7}, {"max_iter": 2}):
+            assert start(NARROW, **limits)[1].status == "max_iter"
+        assert start_limits(5000, None) == (2500, 1000)
+        assert start_limits(7, 40) == (3, 20)
 
     def test_nothing_but_entries_changes(self, monkeypatch):
         """Weights, degrees, scales and what is deflated are those of J, so that products differ by what was dropped."""
@@ -72,7 +71,7 @@ class TestTruncated:
         monkeypatch.setattr(_starts, "solve", lambda cost, **_: costs.append(cost))
         J = TiledOperator(NARROW, X, np.random.default_rng(0).uniform(0.5, 2.0, len(X)))
         J.set_row_scale(J.w * np.sqrt(J.abar_diagonal()))
-        truncated_start(J, FittedFormula(NARROW, X), J.w * np.sqrt(J.abar_diagonal()), "auto", 0)
+        truncated_start(J, FittedFormula(NARROW, X), J.w * np.sqrt(J.abar_diagonal()), Limits(5000, 1000), 0)
         (surrogate,) = costs
         np.testing.assert_allclose(surrogate.offset(), J.offset(), rtol=1e-12)
         difference = J.core_matmat(np.eye(len(X))) - surrogate.core_matmat(np.eye(len(X)))
@@ -111,5 +110,24 @@ class TestFit:
         monkeypatch.setattr(Loop, "_report", report)
         with pytest.warns(ConvergenceWarning, match="interrupted"):
             found = self.fit(kernel)
-        assert (found.status_, found.n_iter_) == ("interrupted", 1)
+        assert (found.status_, found.n_iter_) == ("interrupted", 3)  # two of the start
         assert np.isfinite(found.transform(X)).all()
+
+    @pytest.mark.parametrize("kernel", [NARROW, WIDE])
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+    def test_what_was_asked_for_is_kept(self, kernel, capsys):
+        """No start where it would be in the way; and what it takes counts."""
+        for asked in ({"solver": "power"}, {"rank": 7}, {"max_iter": 1}):
+            self.fit(kernel, **asked, verbose=True)
+            assert "start from" not in capsys.readouterr().out
+        for max_iter in (2, 5, 6):
+            found = self.fit(kernel, max_iter=max_iter)
+            assert (found.status_, found.n_iter_) == ("max_iter", max_iter)
+
+    @pytest.mark.parametrize("kernel", [NARROW, WIDE])
+    def test_products_of_the_start_count(self, kernel, monkeypatch):
+        meters, plain = [], Meter.__init__
+        monkeypatch.setattr(Meter, "__init__", lambda meter, *args: (meters.append(meter), plain(meter, *args))[1])
+        found = self.fit(kernel)
+        assert found.n_products_ == sum(meter.count for meter in meters)
+        assert sum(meter.count > 0 for meter in meters) == 2

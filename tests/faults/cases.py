@@ -1,6 +1,6 @@
 """All cases of the matrix of faults, by kind."""
 
-from faults import commands, files, functions, inputs, kernels, numerics, parameters, runtime, security, tables
+from faults import commands, files, functions, inputs, kernels, numerics, parameters, runtime, security, surroundings, tables
 from faults.case import Case
 
 CASES: list[Case] = [
@@ -10,6 +10,7 @@ CASES: list[Case] = [
     *functions.CASES,
     *numerics.CASES,
     *runtime.CASES,
+    *surroundings.CASES,
     *files.CASES,
     *tables.CASES,
     *commands.CASES,

@@ -37,38 +37,36 @@ def linear(function: Any, dtype: Any = float) -> LinearOperator:
     return LinearOperator((30, 30), matvec=function, matmat=function, dtype=dtype)
 
 
-COSTS: dict[str, tuple[Any, str, str]] = {
-    "None": (None, r"must be a square symmetric matrix, got shape \(\)", ""),
-    "text": ("a", "must be real, got dtype <U1", ""),
-    "one dimension": (np.ones(3), r"must be a square symmetric matrix, got shape \(3,\)", ""),
-    "not square": (np.ones((3, 4)), r"must be a square symmetric matrix, got shape \(3, 4\)", ""),
-    "no rows": (np.ones((0, 0)), r"must be a square symmetric matrix, got shape \(0, 0\)", ""),
+COSTS: dict[str, tuple[Any, str]] = {
+    "None": (None, r"must be a square symmetric matrix, got shape \(\)"),
+    "text": ("a", "must be an array of real numbers, got dtype <U1"),
+    "one dimension": (np.ones(3), r"must be a square symmetric matrix, got shape \(3,\)"),
+    "not square": (np.ones((3, 4)), r"must be a square symmetric matrix, got shape \(3, 4\)"),
+    "no rows": (np.ones((0, 0)), r"must be a square symmetric matrix, got shape \(0, 0\)"),
     "not symmetric": (
         changed(C, (0, 1), value=9.0),
         r"must be symmetric, got max\|C - C.T\| = .* with entries of up to 9",
-        "",
     ),
-    "NaN": (changed(C, (0, 1), (1, 0), value=nan), "must be finite, got nan at row 0, column 1", ""),
-    "inf": (changed(C, (0, 1), (1, 0), value=inf), "must be finite, got inf at row 0, column 1", ""),
-    "complex numbers": (C + 1j, "must be real, got dtype complex128", ""),
-    "masked array": (np.ma.masked_array(C), "must be an array without a mask", ""),
-    "dates": (np.ones((3, 3)).astype("M8[s]"), "must be real, got dtype datetime64", ""),
-    "sparse with NaN": (sparse.csr_array(C * nan), "must be finite, got nan at row 0, column 0", ""),
-    "of size 1e200": (1e200 * C, r"must have a diagonal of at most 1e\+140.*multiply it by a constant", ""),
-    "of size 1e-200": (1e-200 * C, r"products with vectors of size 1 between 1e-140.*multiply it by a constant", ""),
-    "linear operator, NaN": (linear(lambda V: C @ V * nan), "must be finite, got nan at row 0 of a product", ""),
-    "linear operator, complex": (linear(lambda V: C @ V, complex), "must be real, got dtype complex128", ""),
-    "linear operator, not symmetric": (linear(lambda V: np.triu(C) @ V), "must be symmetric, got x'Cy", ""),
-    "linear operator, text": (linear(lambda V: np.full(V.shape, "a")), "must be real, got dtype <U1", ""),
+    "NaN": (changed(C, (0, 1), (1, 0), value=nan), "must be finite, got nan at row 0, column 1"),
+    "inf": (changed(C, (0, 1), (1, 0), value=inf), "must be finite, got inf at row 0, column 1"),
+    "complex numbers": (C + 1j, "must be an array of real numbers, got dtype complex128"),
+    "masked array": (np.ma.masked_array(C), "must be an array without a mask"),
+    "dates": (np.ones((3, 3)).astype("M8[s]"), "must be an array of real numbers, got dtype datetime64"),
+    "sparse with NaN": (sparse.csr_array(C * nan), "must be finite, got nan at row 0, column 0"),
+    "of size 1e200": (1e200 * C, r"must have a diagonal of at most 1e\+140.*multiply it by a constant"),
+    "of size 1e-200": (1e-200 * C, r"products with vectors of size 1 between 1e-140.*multiply it by a constant"),
+    "linear operator, NaN": (linear(lambda V: C @ V * nan), "must be finite, got nan at row 0 of a product"),
+    "linear operator, complex": (linear(lambda V: C @ V, complex), "must be real, got dtype complex128"),
+    "linear operator, not symmetric": (linear(lambda V: np.triu(C) @ V), "must be symmetric, got x'Cy"),
+    "linear operator, text": (linear(lambda V: np.full(V.shape, "a")), "must return an array of real numbers, got"),
     "linear operator, too few rows": (
         linear(lambda V: (C @ V)[:20]),
         r"must .*\(30, .*\(20",
-        "an error about indices or shapes",
     ),
 }
 DIAGONALS: dict[str, tuple[Any, str]] = {
     "a number": (2.0, r"have one entry per row, shape \(30,\), got shape \(\)"),
-    "text": ("a", "be real, got dtype <U1"),
+    "text": ("a", "be an array of real numbers, got dtype <U1"),
     "too short": (np.ones(3), r"have one entry per row, shape \(30,\), got shape \(3,\)"),
     "negative": (-np.ones(30), r"be positive and finite, got -1\.0 at row 0"),
     "zero": (np.zeros(30), r"be positive and finite, got 0\.0 at row 0"),
@@ -89,8 +87,8 @@ SETTINGS: list[tuple[str, tuple, str]] = [
 
 def solver_cases() -> list[Case]:
     costs = [
-        case(f"sdp.solve, cost: {name}", lambda bad=bad: solve(bad), Error(f"`cost`.* {message}"), pending=pending)
-        for name, (bad, message, pending) in COSTS.items()
+        case(f"sdp.solve, cost: {name}", lambda bad=bad: solve(bad), Error(f"`cost`.* {message}"))
+        for name, (bad, message) in COSTS.items()
     ]
     diagonals = [
         case(f"sdp.solve, diagonal: {name}", lambda bad=bad: solve(C, bad), Error(f"`diagonal` must {message}"))
@@ -146,14 +144,12 @@ SOLVER = [
         lambda value: solve(C, tuning=value),
         Error("`tuning` must be a Tuning, got {value}"),
         values=(0, None, "a"),
-        pending="AttributeError",
     ),
     case(
         "sdp.solve, numbers of 401 digits: tol, max_iter, max_products",
         lambda name: solve(C, **{name: HUGE}),
         Error("`(tol|max_iter|max_products)` must be .*got 10000"),
         values=("tol", "max_iter", "max_products"),
-        pending="OverflowError: int too large to convert to float",
     ),
     case(
         "sdp.certify, factor of another shape",
@@ -244,14 +240,12 @@ PATH = [
         lambda value: path(callback=value),
         Error("`callback` must be a callable or None, got {value}"),
         values=(3, "print"),
-        pending="TypeError after the first bandwidth has been solved for",
     ),
     case(
         "bandwidth_path, checkpoint: 3, ''",
         lambda value: path(checkpoint=value),
         Error("`checkpoint` must be .*got {value}"),
         values=(3, ""),
-        pending="a TypeError that names nothing; '' is taken for the current folder",
     ),
     case(
         "bandwidth_path, checkpoint in no folder",
@@ -314,7 +308,6 @@ SAVING = [
         "load: an integer",
         lambda: forked(lambda: elliptope.load(os.open(os.devnull, os.O_RDONLY))),
         Error("path.*int|int.*path", TypeError),
-        pending="taken for the number of an open file, which is then closed",
     ),
     case(
         "save: None, 3", lambda value: fitted(SDPEmbedding).save(value), Error("NoneType|int", TypeError), values=(None, 3)

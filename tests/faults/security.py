@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import os
 import pickle
@@ -14,12 +15,13 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 
 import elliptope
 from commandline import EMBED, GOOD, npy, npz
 from elliptope import ModelFileError, SDPEmbedding, bandwidth_path, datasets
 from elliptope.report import write_report
-from faults.case import Case, Command, Error, Right, refused
+from faults.case import Case, Command, Error, Right, refused, run_command
 from html_page import Page
 from model_files import build, edited, entries, model, with_array, with_header
 
@@ -199,7 +201,9 @@ TABLES = [
     }.items()
 ]
 SCRIPT = "</script><script>alert(1)</script><img src=x onerror=alert(1)>"
-FORMULA = "=HYPERLINK(1)"
+# Text that a spreadsheet would run, text with the apostrophe that keeps it from that, and text that it would not run.
+FORMULAS = ["=1+1", "+1+1", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n=1", "＝1", "=,", '="', "-1_0", "'=1", "''=1"]
+TEXTS = ["-5", "+1e3", "-1,5", "'-5", "-", "=", "'", "it's", "a=b", "", "'a", "-inf", " x", " =1"]
 
 
 def report(**options: Any) -> str:
@@ -227,6 +231,26 @@ def embedded(table: str, line: str = "embed t.csv --label kind") -> str:
     return outcome.out.decode()
 
 
+def formulas_there_and_back() -> tuple[str, pd.DataFrame]:
+    """The CSV file of a table with such labels and names; and what is read from it, written as Parquet."""
+    labels = (FORMULAS + TEXTS) * 2
+    frame = pd.DataFrame(np.random.default_rng(0).standard_normal((len(labels), 3)), columns=list("abc"))
+    frame.assign(**{"=kind": labels, "@id": labels[::-1]}).to_parquet("t.parquet")
+    for line in ("embed t.parquet -o out.csv", "embed out.csv -o again.parquet"):
+        outcome = run_command(*line.split(), "--label", "=kind", "--id", "@id")
+        assert outcome.code == 0, outcome.err
+    return Path("out.csv").read_bytes().decode(), pd.read_parquet("again.parquet")
+
+
+def no_formulas(seen: tuple[str, pd.DataFrame]) -> None:
+    text, frame = seen
+    header, *rows = csv.reader(io.StringIO(text, newline=""))
+    assert header[:2] == ["'@id", "'=kind"]
+    assert [row[1] for row in rows] == ([f"'{label}" for label in FORMULAS] + TEXTS) * 2
+    assert frame["=kind"].tolist() == (FORMULAS + TEXTS) * 2
+    assert frame["@id"].tolist() == ((FORMULAS + TEXTS) * 2)[::-1]
+
+
 PAGES = [
     case(f"report: a script as {name}", lambda options=options: report(**options), Right("text, not a script", no_script))
     for name, options in {
@@ -238,9 +262,13 @@ PAGES = [
 ] + [
     case(
         "csv: a label that a spreadsheet would take for a formula",
-        lambda: embedded(GOOD.replace(",u\n", f",{FORMULA}\n")),
-        Right("escaped in the output", lambda out: f"\n{FORMULA}" not in out),
-        pending="written as it is",
+        lambda: embedded(GOOD.replace(",u\n", ",=HYPERLINK(1)\n")),
+        Right("an apostrophe before it", lambda out: out.count("\n'=HYPERLINK(1),") == 15 and "\n=" not in out),
+    ),
+    case(
+        "csv: labels and names that a spreadsheet would take for formulas, written and read again",
+        formulas_there_and_back,
+        Right("in the file an apostrophe before them; then as they were", no_formulas),
     ),
     case(
         "csv: a column name with an escape sequence of the terminal",

@@ -134,9 +134,16 @@ def test_distances_that_overflow(value, scale):
 
 @pytest.mark.parametrize("rule", RULES)
 def test_errors_go_by_the_name_that_the_caller_uses(rule):
-    for X in (np.ones((3, 1)), 1e-200 * cloud()):
+    spread = np.vstack([1e-200 * cloud(), np.ones((1, cloud().shape[1]))])  # squares of most distances underflow
+    for X in (np.ones((3, 1)), spread):
         with pytest.raises(ValueError, match="`length_scale` "):
             resolve_bandwidth(rule, X, "length_scale")
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("exponent", [-500, -535, -1000])
+def test_data_whose_squares_underflow(rule, exponent):
+    assert RULES[rule](np.ldexp(cloud(), exponent)) == math.ldexp(RULES[rule](cloud()), exponent)
 
 
 @pytest.mark.parametrize("rule", RULES)

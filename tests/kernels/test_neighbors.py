@@ -348,7 +348,7 @@ class TestDisconnected:
         rng = np.random.default_rng(parts)
         X = np.vstack([rng.standard_normal((50 // parts, 2)) + 1e3 * part for part in range(parts)])
         w = rng.uniform(0.5, 2.0, len(X)) if weighted else np.ones(len(X))
-        with pytest.warns(UserWarning, match=f"has {parts} connected components.*larger `n_neighbors` connects"):
+        with pytest.warns(UserWarning, match=f"form {parts} separate groups; .* larger `n_neighbors` connects"):
             est = fit(X, w, kernel="neighbors", n_neighbors=5)
         naive = NaiveNeighbors(X, 5, w)
         values = np.linalg.eigvalsh(naive.Abar * np.sqrt(w[:, None] * w))
@@ -368,7 +368,7 @@ class TestDisconnected:
     def test_pairs(self):
         """As many parts as there can be."""
         X = np.repeat(10.0 * np.arange(15), 2)[:, None] + np.tile([0.0, 1.0], 15)[:, None]
-        with pytest.warns(UserWarning, match="has 15 connected components"):
+        with pytest.warns(UserWarning, match="form 15 separate groups"):
             est = fit(X, kernel="neighbors", n_neighbors=2)
         assert np.isfinite(est.embedding_).all()
         optimum, trace = clarabel(NaiveNeighbors(X, 2))
@@ -403,7 +403,7 @@ class TestHubs:
     X = np.vstack([np.zeros(20), np.eye(20), -np.eye(20)])
 
     def test_they_are_at_the_origin(self):
-        with pytest.warns(ConvergenceWarning, match=r"'degenerate'.*see those in row 0 .* that d\(x\) is not positive"):
+        with pytest.warns(ConvergenceWarning, match=r"'degenerate'.*row 0 .* neighbours that d\(x\) is not positive"):
             est = SDPEmbedding(kernel="neighbors", n_neighbors=2, random_state=0).fit(self.X)
         naive = NaiveNeighbors(self.X, 2)
         assert naive.d[0] < 0 < naive.d[1:].min()
@@ -423,7 +423,7 @@ class TestHubs:
         assert not solve(self.X, k=2, normalize="unit").embedding_[0].any()
 
     def test_another_diagonal_may_turn_them_around(self):
-        with pytest.warns(UserWarning, match=r"rows \[0\] that `transform` does not return their embedding"):
+        with pytest.warns(UserWarning, match=r"row 0 .* neighbours that `transform` does not return their embedding"):
             est = fit(self.X, kernel="neighbors", n_neighbors=2, diagonal="constant")
         Z = est.transform(self.X)
         np.testing.assert_allclose(Z[0], -est.embedding_[0], atol=1e-6)

@@ -72,9 +72,15 @@ def test_one_array_and_no_second():
     assert peak < 1.3 * 8 * n**2
 
 
-@pytest.mark.parametrize("multiply", [thin_product, product_in_panels])
+def in_panels(K, V):
+    one, two = product_in_panels(K, V, 128, 1), product_in_panels(K, V, 128, 2)
+    np.testing.assert_array_equal(one, two)  # the number of threads changes no bit
+    return two
+
+
+@pytest.mark.parametrize("multiply", [thin_product, in_panels])
 def test_thin_products(multiply):
-    """Below and beyond the size from which products go by panels, and that up to which they may."""
+    """Below and beyond the sizes from which products go by panels, and from which threads share these."""
     rng = np.random.default_rng(0)
     for n, r in ((30, 3), (400, 7), (1001, 5), (1200, 1), (1500, 33), (1501, 2)):
         K, V = rng.standard_normal((n, n)), rng.standard_normal((n, r))

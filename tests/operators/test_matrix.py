@@ -91,7 +91,7 @@ def test_products_that_are_no_longer_finite():
 @pytest.mark.parametrize("C", [1j * np.eye(3), np.array([[0, 1j], [-1j, 0]])])
 def test_products_that_turn_out_complex(C):
     claimed = LinearOperator(C.shape, matvec=lambda x: C @ x, dtype=np.float64)
-    with pytest.raises(ValueError, match=r"`cost` must be real, got dtype complex128\."):
+    with pytest.raises(ValueError, match=r"`cost` must return an array of real numbers, got dtype complex128\."):
         as_operator(claimed)
 
 
@@ -116,16 +116,16 @@ def test_asymmetry_that_overflows():
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ("abc", "real, got dtype <U3"),
-        ([["a", "b"], ["b", "a"]], "real, got dtype <U1"),
+        ("abc", "an array of real numbers, got dtype <U3"),
+        ([["a", "b"], ["b", "a"]], "an array of real numbers, got dtype <U1"),
         (np.array([[1.0, "b"], ["b", 1.0]], dtype=object), "an array of real numbers, got type ndarray: .*'b'"),
         ([[1.0, 2.0], [2.0]], "an array of real numbers, got type list: .*inhomogeneous"),
         ([[10**400, 1], [1, 0]], "an array of real numbers, got type list: .*too large"),
         ([[10**5000, 1.5], [1.5, 0]], "an array of real numbers, got type list: .*too large"),
         ({}, "an array of real numbers, got type dict: "),
-        (np.zeros((2, 2), "M8[D]"), r"real, got dtype datetime64\[D\]"),
-        (np.zeros((2, 2), "m8[s]"), r"real, got dtype timedelta64\[s\]"),
-        (np.zeros((2, 2), [("a", float)]), "real, got dtype "),
+        (np.zeros((2, 2), "M8[D]"), r"an array of real numbers, got dtype datetime64\[D\]"),
+        (np.zeros((2, 2), "m8[s]"), r"an array of real numbers, got dtype timedelta64\[s\]"),
+        (np.zeros((2, 2), [("a", float)]), "an array of real numbers, got dtype "),
         (np.ma.masked_array(np.eye(2), mask=np.eye(2)), "an array without a mask, got type MaskedArray"),
     ],
     ids=["str", "strings", "objects", "ragged", "huge", "huge, mixed", "dict", "dates", "times", "records", "masked"],
@@ -180,3 +180,34 @@ def test_bad_diagonal():
     for d in (np.ones(3), np.ones((2, 1)), 1.0):
         with pytest.raises(ValueError, match=r"`diagonal` must have one entry per row, shape \(2,\), got"):
             as_operator(np.eye(2), d)
+
+
+def test_products_of_another_shape():
+    C = symmetric()
+    for cut in (lambda P: P[:-1], lambda P: P[:, :-1], lambda P: P[:, 0], lambda P: P.T):
+        cost = LinearOperator((N, N), matvec=C.dot, matmat=lambda V, cut=cut: cut(C @ V), dtype=float)
+        with pytest.raises(ValueError, match=rf"`cost` must return products of shape \({N}, \d+\), got shape \("):
+            as_operator(cost)
+
+
+def test_a_diagonal_of_another_shape():
+    cost = WithDiagonal(symmetric())
+    cost.diagonal = lambda: np.ones(N - 1)
+    with pytest.raises(ValueError, match=rf"`cost` must have a diagonal of shape \({N},\), got shape \({N - 1},\)"):
+        as_operator(cost)
+
+
+def test_products_that_overwrite_what_they_are_given():
+    C, V = symmetric(), np.random.default_rng(0).standard_normal((N, 3))
+
+    def overwriting(C):
+        def matmat(V):
+            P = C @ V
+            V[...] = np.nan
+            return P
+
+        return LinearOperator((N, N), matvec=C.dot, matmat=matmat, dtype=float)
+
+    np.testing.assert_allclose(as_operator(overwriting(C)) @ V, C @ V, rtol=1e-12, atol=1e-12)
+    with pytest.raises(ValueError, match="`cost` must be symmetric"):
+        as_operator(overwriting(np.triu(C)))

@@ -32,6 +32,18 @@ def two_blocks(m, seed=0):
     return np.kron(np.eye(2), R + R.T)
 
 
+def linked_groups(m, link):
+    """Two groups of m rows, and two rows that link them: one is drawn to both, one to the first and away from the second.
+
+    The optimum is the t = h_i·h_j of the groups that maximises √(2 + 2t) + √(1.49 - 1.4t): 3/14, however weak the links are.
+    """
+    C = np.zeros((2 * m + 2, 2 * m + 2))
+    C[:m, :m] = C[m:-2, m:-2] = 1.0
+    C[-2, :-2] = C[-1, :m] = link
+    C[-1, m:-2] = -0.7 * link
+    return np.tril(C, -1) + np.tril(C, -1).T
+
+
 def kernel_cost(X, sigma):
     """The paper's J for a Gaussian kernel."""
     J = DenseOperator(kernel_matrix(Gaussian(sigma), X))

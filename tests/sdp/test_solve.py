@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from scipy.sparse.linalg import aslinearoperator
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from elliptope.sdp import certify, solve
 from sdp.costs import cycle, gram, indefinite, psd, unit_rows
@@ -223,6 +223,20 @@ class TestCertify:
             assert found.grade == "proved"
             assert found.objective < optimum.objective <= found.upper_bound
             assert found.relative_gap > 1e-3
+
+    def test_its_products_are_limited(self):
+        """A tolerance that rounding puts out of reach costs no more than that, and no bound that was found is lost."""
+        C, products = psd(60), []
+        cost = LinearOperator(C.shape, matmat=lambda V: (products.append(1), C @ V)[1], matvec=lambda v: C @ v, dtype=float)
+        H = solve(C, rng=0, polish=True).factor
+        for limit in (1, 3, 40, 500):
+            products.clear()
+            found = certify(cost, H, tol=1e-14, max_products=limit, rng=0)
+            assert len(products) <= limit + 2  # for its diagonal, and whether it is symmetric
+            assert found.upper_bound >= found.objective
+        assert found.relative_gap < 1e-9
+        with pytest.raises(ValueError, match="`max_products` must be an integer of at least 1, got 0"):
+            certify(C, H, max_products=0)
 
     def test_rows_must_have_unit_length(self):
         H = solve(psd(6), rng=0).factor.copy()

@@ -21,13 +21,14 @@ def certificate():
 
 
 def status(certificate, ended=FREE, polish=True):
-    return verdict(certificate, ended, TOL, polish, settled=1e-2)
+    return verdict(certificate, ended, TOL, polish)
 
 
 def test_a_unique_optimum(certificate):
     said, message = status(certificate)
     assert said == "optimal"
     assert message.endswith("(proved), tol=1.00e-06")
+    assert "B itself may be less accurate" in status(certificate, polish=False)[1]
 
 
 def test_a_gap_that_is_not_closed(certificate):
@@ -71,10 +72,11 @@ def test_where_nothing_is_known_of_the_null_space_the_rows_decide(certificate):
 @pytest.mark.parametrize(
     ("null", "message"),
     [
-        (NullSpace(3, 0.1, 3, False), "B has rank 3, and there are other matrices with its range and its diagonal"),
-        (NullSpace(4, 0.1, 3, False), "L has nullity 4 or more, B has rank 3, and nothing shows"),
-        (NullSpace(4, 0.1, 3, True), "strict complementarity fails to working precision"),
-        (NullSpace(3, 1e-9, 3, True), "and L has a spectral gap of 1.0e-09"),
+        (NullSpace(3, 0.1, 3, False, 0.0), "B has rank 3, and other matrices of the same range are as good"),
+        (NullSpace(4, 0.1, 3, False, 0.0), "L has nullity 4 or more, B has rank 3, and nothing shows"),
+        (NullSpace(4, 0.1, 3, True, 1.0), "strict complementarity fails to working precision"),
+        (NullSpace(3, 1e-9, 3, True, 1.0), "L has a spectral gap of 1.0e-09"),
+        (NullSpace(3, 1.0, 3, True, 1e-5), "the curvature within its null space is 1.0e-05"),
     ],
 )
 def test_undetermined_optima(certificate, null, message):
@@ -82,3 +84,13 @@ def test_undetermined_optima(certificate, null, message):
     assert status(found)[0] == "degenerate"
     assert message in status(found)[1]
     assert status(found, polish=False)[0] == ("optimal" if null.unique else "degenerate")
+
+
+def test_rows_are_settled_where_b_is_accurate(certificate):
+    """B moves by the stationarity over the spectral gap, or the curvature: 1e-8 / 1e-3 is ten times the tolerance."""
+    spent = Ended("max_iter", "9 products", "max_products", 7)
+    for stationarity, statuses in ((1e-8, ("degenerate", "max_iter")), (1e-10, ("optimal", "optimal"))):
+        for gap, curvature in ((1e-3, 1.0), (1.0, 1e-3)):
+            found = replace(certificate, null_space=NullSpace(3, gap, 3, True, curvature), stationarity=stationarity)
+            assert (status(found)[0], status(found, spent)[0]) == statuses
+            assert status(found, polish=False)[0] == "optimal"

@@ -128,6 +128,16 @@ class TestTopEigenvalue:
             eigsh(K, k=1, which="LA", v0=np.random.default_rng(0).standard_normal(n), ncv=40, maxiter=100)
         assert top_eigenvalue(K) == pytest.approx((2 + 2 * np.cos(np.pi / (n + 1))) / n, rel=1e-12)
 
+    @pytest.mark.parametrize("n", [2, 20, 40, 100, 178, 300, 1100])
+    def test_repeated_eigenvalues(self, n):
+        """I - 11ᵀ/n to rounding, a matrix of zeros, and blocks: LAPACK fails to find the largest eigenvalue by bisection."""
+        noise = np.random.default_rng(n).standard_normal((n, n))
+        noise += noise.T
+        blocks = np.kron(np.eye(-(-n // 5)), np.ones((5, 5)))[:n, :n]
+        for scale in (0.0, 1e-300, 1e-17, 1e-12):
+            for K, top in ((np.eye(n) - 1 / n, 1.0), (np.eye(n), 1.0), (np.zeros((n, n)), 0.0), (blocks, min(n, 5))):
+                assert top_eigenvalue(K + scale * noise) == pytest.approx(top / n, abs=1e-10)
+
     def test_constant_kernel_is_accepted_by_the_constants(self):
         """λmax(K)/n is κ² but for rounding, which may be upwards."""
         assert deviation(1500, 0.1, top_eigenvalue(np.ones((1500, 1500)))) == pytest.approx(deviation(1500, 0.1, 1.0))

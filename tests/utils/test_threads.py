@@ -1,4 +1,4 @@
-"""Threads of BLAS: one where more would be in the way, and as many as before afterwards."""
+"""Threads: how many cores there are for them, and those of BLAS, which are set back."""
 
 import importlib
 import os
@@ -10,10 +10,20 @@ import pytest
 import threadpoolctl
 
 from elliptope._utils import threads as _threads
-from elliptope._utils.threads import count_threads, one_blas_thread, openmp_threads
-from elliptope.sdp import solve
+from elliptope._utils.threads import (
+    all_blas_threads,
+    blas_threads,
+    count_threads,
+    in_order,
+    one_blas_thread,
+    openmp_threads,
+    usable_cores,
+)
+from elliptope.sdp import certify, solve
 
 solving = importlib.import_module("elliptope.sdp.solve")
+COST = np.random.default_rng(0).standard_normal((30, 30))
+COST += COST.T
 
 
 class Pools:
@@ -26,11 +36,15 @@ class Pools:
         before, self.threads[user_api] = self.threads[user_api], limits
         return SimpleNamespace(restore_original_limits=lambda: self.threads.update({user_api: before}))
 
+    def info(self):
+        return [{"user_api": api, "num_threads": count} for api, count in self.threads.items()]
+
 
 @pytest.fixture
 def pools(monkeypatch):
     found = Pools()
     monkeypatch.setattr(_threads, "_pools", lambda: found)
+    monkeypatch.setattr(_threads, "_cores_at_first", lambda: 8)
     return found.threads
 
 
@@ -50,8 +64,32 @@ def test_set_back_after_an_error(pools):
     assert pools["blas"] == 4
 
 
-@pytest.mark.parametrize(("largest", "expected"), [(30, True), (29, False)])
-def test_small_solves_have_one(largest, expected, monkeypatch):
+@pytest.mark.parametrize("cores", [8, 3])
+def test_all_again_for_a_while(pools, monkeypatch, cores):
+    """No more than there are cores: BLAS does not ask control groups."""
+    monkeypatch.setattr(_threads, "_cores_at_first", lambda: cores)
+    with one_blas_thread():
+        assert (pools["blas"], blas_threads()) == (1, min(4, cores))
+        with all_blas_threads(False):
+            assert pools["blas"] == 1
+        with all_blas_threads():
+            assert pools["blas"] == min(4, cores)
+        assert pools["blas"] == 1
+    assert pools["blas"] == 4
+    with all_blas_threads():
+        assert pools["blas"] == 4
+    assert blas_threads() == min(4, cores)
+
+
+def test_threads_of_ours_have_one_each(pools):
+    seen = []
+    results = in_order(lambda item: seen.append(pools["blas"]) or item, range(10), 2)
+    assert [item for item in results if pools["blas"] in (1, 4)] == list(range(10))
+    assert set(seen) == {1}
+    assert pools["blas"] == 4
+
+
+def test_solves_have_one(monkeypatch):
     inside = []
 
     @contextmanager
@@ -61,12 +99,13 @@ def test_small_solves_have_one(largest, expected, monkeypatch):
         inside.pop()
 
     monkeypatch.setattr(solving, "one_blas_thread", spy)
-    monkeypatch.setattr(solving, "ONE_THREAD", largest)
-    J = np.random.default_rng(0).standard_normal((30, 30))
     seen = []
-    solve(J + J.T, rng=0, callback=lambda _: seen.append(bool(inside)))
+    solution = solve(COST, rng=0, callback=lambda _: seen.append(bool(inside)))
     assert seen
-    assert set(seen) == {expected}
+    assert all(seen)
+    monkeypatch.setattr(solving, "prove", lambda *_: seen.append(bool(inside)))
+    certify(COST, solution.factor)
+    assert seen[-1]
     assert not inside
 
 
@@ -85,3 +124,45 @@ def test_the_pools_that_there_are():
 def test_cores_are_those_that_the_process_may_use(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 2, 5})
     assert [count_threads(n_jobs) for n_jobs in (-1, -2, -3, -4, None, 7)] == [3, 2, 1, 1, 1, 7]
+
+
+V2 = {"proc/self/cgroup": "0::/a/b\n", "proc/self/mountinfo": "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"}
+V1 = {
+    "proc/self/cgroup": "5:memory:/\n4:cpu,cpuacct:/a\n0::/\n",
+    "proc/self/mountinfo": "35 31 0:32 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"
+    "36 31 0:33 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n",
+}
+
+
+def quota_1(microseconds, folder="a"):
+    folder = f"sys/fs/cgroup/cpu/{folder}/cpu.cfs"
+    return V1 | {f"{folder}_quota_us": f"{microseconds}\n", f"{folder}_period_us": "100000\n"}
+
+
+@pytest.mark.parametrize(
+    ("files", "cores"),
+    [
+        ({}, 16),
+        (V2, 16),
+        (V2 | {"sys/fs/cgroup/a/b/cpu.max": "max 100000\n"}, 16),
+        (V2 | {"sys/fs/cgroup/a/b/cpu.max": "100000 100000\n"}, 1),
+        (V2 | {"sys/fs/cgroup/a/b/cpu.max": "10000 100000\n"}, 1),
+        (V2 | {"sys/fs/cgroup/a/b/cpu.max": "150000 100000\n"}, 2),
+        (V2 | {"sys/fs/cgroup/a/b/cpu.max": "6400000 100000\n"}, 16),
+        (V2 | {"sys/fs/cgroup/a/b/cpu.max": "max 100000\n", "sys/fs/cgroup/a/cpu.max": "300000 100000\n"}, 3),
+        (V2 | {"sys/fs/cgroup/other/cpu.max": "100000 100000\n"}, 16),
+        (V2 | {"sys/fs/cgroup/a/b/cpu.max": "what is this\n"}, 16),
+        (quota_1(-1), 16),
+        (quota_1(100_000), 1),
+        (quota_1(250_000), 3),
+        (quota_1(200_000, "other"), 16),
+    ],
+    ids=str,
+)
+def test_cores_that_control_groups_leave(tmp_path, monkeypatch, files, cores):
+    """Of 16."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(16)), raising=False)
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert usable_cores(tmp_path) == cores

@@ -1,12 +1,20 @@
-"""A progress bar on standard error."""
+"""Messages on standard error, and a progress bar."""
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sys
 
-# Characters of the bar.
+# Characters of a progress bar.
 _BAR_WIDTH = 20
+
+
+def say(text: str, end: str = "\n") -> None:
+    """Write to standard error, if that is possible: where it is closed or full, a message is lost, and not the work."""
+    if sys.stderr is not None:  # or else `print` would write to standard output
+        with contextlib.suppress(OSError, ValueError):
+            print(text, end=end, file=sys.stderr, flush=True)
 
 
 class ProgressBar:
@@ -14,7 +22,7 @@ class ProgressBar:
 
     def __init__(self, total: int, shown: bool) -> None:
         self.total, self.shown = total, shown
-        self.drawn = shown and sys.stderr.isatty()
+        self.drawn = shown and sys.stderr is not None and sys.stderr.isatty()
 
     def update(self, done: int, text: str) -> None:
         if not self.shown:
@@ -24,8 +32,8 @@ class ProgressBar:
             full = _BAR_WIDTH * done // self.total
             columns = shutil.get_terminal_size().columns - 1  # a full line would wrap, and could not be drawn over
             line = f"[{'#' * full}{'.' * (_BAR_WIDTH - full)}] {line}"[:columns].ljust(columns)
-        print("\r" + line if self.drawn else line, end="" if self.drawn else "\n", file=sys.stderr, flush=True)
+        say("\r" + line if self.drawn else line, end="" if self.drawn else "\n")
 
     def close(self) -> None:
         if self.drawn:
-            print(file=sys.stderr)
+            say("")

@@ -10,13 +10,14 @@ import sys
 import traceback
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
+from .._utils.progress import say
 from .._version import __version__
 from .commands import certify, embed, fit, info, path, report, transform
 from .console import Console
 from .errors import CommandError, ExitCode, UsageError, one_line
-from .options import add_common
+from .options import add_common, check_files
 
 COMMANDS: dict[str, ModuleType] = {
     "embed": embed,
@@ -73,13 +74,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         args = make_parser().parse_args(argv)
         console = Console(quiet=args.quiet, json=args.json)
+        check_files(args)
         with console.warnings():
             return int(COMMANDS[args.command].run(args, console))
     except SystemExit as end:  # --help and --version
         return int(end.code or 0)
     except BaseException as error:
         if debug:
-            traceback.print_exc()
+            say(traceback.format_exc(), end="")
         return int(_explain(error, console))
 
 
@@ -106,6 +108,7 @@ def run() -> NoReturn:
     def terminate(*_: Any) -> NoReturn:
         raise SystemExit(ExitCode.TERMINATED)
 
+    _open_streams()
     signal.signal(signal.SIGTERM, terminate)  # an exception, so that unfinished files are removed
     for stream in (sys.stdout, sys.stderr):  # terminals without ≤ must not make a command fail
         if isinstance(stream, io.TextIOWrapper):
@@ -113,12 +116,29 @@ def run() -> NoReturn:
     sys.exit(_finish_output(main()))
 
 
+def _open_streams() -> None:
+    """Let no file that is opened later become standard input, output or error where that is closed."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+
+
 def _finish_output(code: int) -> int:
-    """Flush standard output here: at its exit Python would report a failure in its own words."""
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return code or _explain(error, Console())
+    """Flush both streams here: at its exit Python would report a failure in its own words, and change the exit code."""
+    if sys.stdout is not None and (error := _flush(sys.stdout)):
+        code = code or _explain(error, Console())
+    if sys.stderr is not None:
+        _flush(sys.stderr)
     return code
+
+
+def _flush(stream: TextIO) -> OSError | None:
+    """Write out what a stream holds back. If that fails, it is given up."""
+    try:
+        stream.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        return error
+    return None

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .._utils.progress import ProgressBar
+from .._utils.checks import rename_rows
+from .._utils.progress import ProgressBar, say
 from ..sdp import Progress
 from .errors import one_line
+from .streams import standard_output
 
 # Seconds between two drawings of a progress bar, on a terminal.
 _REDRAW = 0.1
@@ -22,28 +23,30 @@ _REDRAW = 0.1
 class Console:
     """All output to the user. ``quiet`` leaves warnings, errors and results; ``json`` prints results as JSON.
 
-    Where standard error is no terminal, progress is a line every ``interval`` seconds.
+    Where standard error is no terminal, progress is a line every ``interval`` seconds. ``name_row`` says where in the table
+    a row is that the estimators count from 0.
     """
 
     def __init__(self, *, quiet: bool = False, json: bool = False, interval: float = 5.0) -> None:
         self.quiet, self.json, self.interval = quiet, json, interval
+        self.name_row: Callable[[int], str] = lambda i: f"row {i + 1}"
 
     def note(self, text: str) -> None:
         if not self.quiet:
-            print(text, file=sys.stderr, flush=True)
+            say(text)
 
     def warn(self, text: str) -> None:
-        print(f"elliptope: warning: {' '.join(text.split())}", file=sys.stderr, flush=True)
+        say(f"elliptope: warning: {rename_rows(' '.join(text.split()), self.name_row)}")
 
     def error(self, text: str) -> None:
-        print(f"elliptope: error: {text}", file=sys.stderr, flush=True)
+        say(f"elliptope: error: {rename_rows(text, self.name_row)}")
 
     def result(self, facts: dict[str, Any], text: str | None = None) -> None:
         """The outcome: ``facts`` as JSON on standard output if asked for, ``text`` for people otherwise."""
         if self.json:
-            print(json.dumps(_plain(facts), indent=1, allow_nan=False), flush=True)
-        elif text is not None:
-            print(text, flush=True)
+            text = json.dumps(_plain(facts), indent=1, allow_nan=False)
+        if text is not None:
+            print(text, file=standard_output(), flush=True)
 
     @contextmanager
     def warnings(self) -> Iterator[None]:

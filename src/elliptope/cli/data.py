@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,6 +40,8 @@ class Data:
     weight : (n,) array or None
     no_header : bool
         Whether line 1 was read as data without an option that says so.
+    name_row : callable
+        Where in the file row i, counted from 0, is.
     """
 
     source: str
@@ -49,7 +51,8 @@ class Data:
     label: Column | None
     id: Column | None
     weight: Array | None
-    no_header: bool = False
+    no_header: bool
+    name_row: Callable[[int], str]
 
     def describe(self) -> str:
         """Number of rows and features, in a line."""
@@ -92,6 +95,7 @@ def _read(reader: Reader, roles: Roles, no_header: bool) -> Data:
         id=None if roles.id is None else Column(reader.names[roles.id] or "id", columns[roles.id]),
         weight=weight,
         no_header=no_header,
+        name_row=reader.row,
     )
 
 

@@ -27,6 +27,7 @@ def read_training_data(args: argparse.Namespace, console: Console) -> Data:
     if len(data.X) < 2:
         raise CommandError(f"{data.source}: 1 row; an embedding takes 2 or more")
     console.note(data.describe())
+    console.name_row = data.name_row
     return data
 
 
@@ -35,7 +36,7 @@ def scale(args: argparse.Namespace, data: Data, console: Console) -> tuple[Array
     with np.errstate(over="ignore", invalid="ignore"):
         constant = _some(data, np.ptp(data.X, axis=0) == 0)
     if constant:
-        console.note(f"{data.source}: constant, and without influence: {listing(constant)}")
+        console.note(f"{data.source}: constant columns have no influence: {listing(constant)}")
     if not args.standardize:
         if unlike := _unlike(data.X):
             console.note(f"{data.source}: columns differ {unlike}; --standardize puts them on one scale")

@@ -16,7 +16,7 @@ from ..kernels.choice import BUILT_IN
 from ..sdp import METHODS as SOLVERS
 from .errors import UsageError
 from .selection import Selection, split_items
-from .streams import STANDARD
+from .streams import STANDARD, check_distinct
 from .tables import FORMATS, Form
 
 METHODS: dict[str, Callable[..., Any]] = {"sdp": SDPEmbedding, "rkhs": RKHSEmbedding, "diffusion": DiffusionMap}
@@ -25,6 +25,15 @@ _DEFAULT_METHOD = "sdp"
 _DEFAULT_SEED = 0
 # The kernel that has neighbours and no bandwidth.
 _NEIGHBORS = "neighbors"
+# Attributes of the parsed command line that name files, and what users call them.
+INPUTS = {"model": "MODEL", "input": "INPUT"}
+OUTPUTS = {
+    "output": "-o",
+    "save_model": "--save-model",
+    "embeddings": "--embeddings",
+    "coordinates": "--coordinates",
+    "checkpoint": "--checkpoint",
+}
 
 
 def whole(low: int) -> Callable[[str], int]:
@@ -113,6 +122,19 @@ def add_output_format(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output-format", choices=FORMATS, help="of the output (default: by its suffix, else --format, else csv)"
     )
+
+
+def check_files(args: argparse.Namespace) -> None:
+    """Raise if the name of a file is empty, or if an output is the same file as an input or another output."""
+    inputs, outputs = (
+        {called: path for name, called in names.items() if (path := getattr(args, name, None)) is not None}
+        for names in (INPUTS, OUTPUTS)
+    )
+    for called, path in {**inputs, **outputs}.items():
+        if not path:
+            raise UsageError(f"{called} must be the name of a file, got {path!r}")
+    files = {called: path for called, path in outputs.items() if path != STANDARD}
+    check_distinct(inputs, {"standard output": STANDARD, **files})
 
 
 def add_table(parser: argparse.ArgumentParser, *, weight: bool = True) -> None:

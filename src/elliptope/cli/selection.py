@@ -67,6 +67,7 @@ def resolve(selection: Selection, reader: Reader, wanted: Sequence[str] | None =
         chosen = _find_wanted(wanted, reader)
     else:
         chosen = reader.default
+        _check_index(reader, [j for j in chosen if j not in dropped and j not in single.values()])
     features = [j for j in chosen if j not in dropped and j not in single.values()]
     if not features:
         raise CommandError(f"{reader.source}: no column is left to embed")
@@ -112,15 +113,24 @@ def _find_wanted(wanted: Sequence[str], reader: Reader) -> list[int]:
     return [_find(name, reader, "the model's column")[0] for name in wanted]
 
 
+def _check_index(reader: Reader, features: list[int]) -> None:
+    """Raise if the index of a table would be a feature, unasked."""
+    for j in features:
+        if j in reader.index and reader.names[j]:
+            raise CommandError(
+                f"{reader.source}: {reader.column(j)} is the index of a pandas table; use --id or --drop, or choose the "
+                "features with --columns"
+            )
+
+
 def _check_names(reader: Reader, used: list[int], features: list[int]) -> None:
     seen: dict[str, int] = {}
     for j in used:
         name = reader.names[j]
         if name == "" and j in features:
-            last = j == len(reader.names) - 1
-            why = "do lines end with a delimiter?" if last else "row numbers, written by another program?"
             raise CommandError(
-                f"{reader.source}: column {j + 1} has no name ({why}); use --id {j + 1} or --drop {j + 1}, or name it"
+                f"{reader.source}: column {j + 1} has no name ({reader.unnamed(j)}); use --id {j + 1} or --drop {j + 1}, "
+                "or name it"
             )
         if name and name in seen:
             raise CommandError(

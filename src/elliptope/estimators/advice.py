@@ -2,60 +2,67 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._utils.arrays import Array
+from .._utils.callers import warn
 from .._utils.checks import name_rows
 from ..operators import KernelOperator, SparseOperator
 from ..sdp import Certificate, Solution
 from .pose import Posed
 
-# Rows that a warning names.
-_NAMED = 5
 # 1 - m²/(k M) below this leaves fewer digits of the embedding than its extension must agree with.
 _SMALL_CONTRAST = 1e-6
 # Mass from other points, relative to a point's own, below which the kernel is the identity for this purpose.
 _IDENTITY_KERNEL = 1e-12
 
 
-def warn_of_parts(J: KernelOperator, stacklevel: int) -> None:
-    """Where a graph is not connected."""
+# What is wrong with a kernel that is the identity.
+NO_NEIGHBOURS = "No point has a neighbour within the bandwidth (K is the identity to rounding)"
+
+
+def is_identity(J: KernelOperator) -> bool:
+    """Whether the kernel is the identity to rounding, scales of rows apart."""
+    return bool((J.m <= (1 + _IDENTITY_KERNEL) * J.w * J.kernel_diagonal()).all())
+
+
+def warn_of_parts(J: KernelOperator, parameter: str) -> None:
+    """Where a graph is not connected; ``parameter`` is the one that sets the scale of distances."""
     parts = J.n_connected() if isinstance(J, SparseOperator) else 1
     if parts > 1:
-        warnings.warn(
-            f"The graph of neighbours has {parts} connected components, so that the eigenvalue 1 of A repeats: they are "
-            f"placed apart, and where there are many their positions may not be unique. A larger `n_neighbors` connects "
-            f"them.",
-            stacklevel=stacklevel,
+        warn(
+            f"Your data form {parts} separate groups; how the groups lie to each other may be arbitrary. A larger "
+            f"`{parameter}` connects them."
         )
 
 
-def judge(solution: Solution, posed: Posed, d: Array, *, verbose: bool, stacklevel: int) -> str:
+def judge(solution: Solution, posed: Posed, d: Array, *, verbose: bool) -> str:
     """The status of a fit; what the user should know of it is printed, or warned of."""
     J, rows = posed.operator, posed.sample.rows
-    _warn_of_hubs(J, d, solution.dual, rows, stacklevel + 1)
+    _warn_of_hubs(J, d, solution.dual, rows)
     constant = float(np.median(J.contrast())) < _SMALL_CONTRAST
     status = "degenerate" if constant and solution.status in ("optimal", "unconfirmed") else solution.status
     if verbose:
         print(f"{status}: {solution.message}")
     if status != "optimal":
         text = _advice(solution, status, J, d, rows, posed.rule.scale_parameter, constant)
-        warnings.warn(f"SDPEmbedding ended with status {status!r}: {text}", ConvergenceWarning, stacklevel=stacklevel)
+        warn(f"SDPEmbedding ended with status {status!r}: {text}", ConvergenceWarning)
     return status
 
 
-def _warn_of_hubs(J: KernelOperator, d: Array, y: Array, rows: Array, stacklevel: int) -> None:
+def _warn_of_hubs(J: KernelOperator, d: Array, y: Array, rows: Array) -> None:
     """Where Abar has a negative diagonal, y may be negative, too; and the extension of a row is y times the row."""
     reversed_ = (y <= 0) & (d > 0) & (J.contrast() < 0)
     if reversed_.any():
-        warnings.warn(
-            f"So many points see those in rows {rows[reversed_][:_NAMED].tolist()} that `transform` does not return their "
-            f"embedding, but the opposite direction. With diagonal='kernel' they are placed at the origin instead.",
-            stacklevel=stacklevel,
+        warn(
+            f"{_hubs(rows[reversed_])} that `transform` does not return their embedding, but the opposite direction. With "
+            f"diagonal='kernel' they are placed at the origin instead."
         )
+
+
+def _hubs(rows: Array) -> str:
+    return f"So many points have {name_rows(rows)} among their neighbours"
 
 
 def _advice(
@@ -64,17 +71,16 @@ def _advice(
     """How a fit ended that is not optimal, and what to change; ``parameter`` is the one that sets the scale of distances."""
     if constant:
         return (
-            f"the kernel is so close to constant that rounding shows: decrease `{parameter}`, or check that the points "
-            f"differ."
+            f"the kernel is almost constant, and little more than rounding errors is left: decrease `{parameter}`, or check "
+            f"that the points differ."
         )
     remedy = ""
     if not d.all():
-        named = name_rows(rows[d == 0])
-        remedy = f" The diagonal vanishes to rounding at {named}, which outweigh all others."
+        remedy = f" d(x) is zero to rounding at {name_rows(rows[d == 0])}: they outweigh all other rows."
         if (J.contrast() < 0).any():  # not with a psd kernel
-            remedy = f" So many points see those in {named} that d(x) is not positive there: they are at the origin."
-    elif (J.m <= (1 + _IDENTITY_KERNEL) * J.w * J.kernel_diagonal()).all():
-        remedy = f" No point has a neighbour within the bandwidth (K is the identity to rounding): increase `{parameter}`."
+            remedy = f" {_hubs(rows[d == 0])} that d(x) is not positive there: they are placed at the origin."
+    elif is_identity(J):
+        remedy = f" {NO_NEIGHBOURS}: increase `{parameter}`."
     elif status == "unconfirmed":
         remedy = " Fit once more with another `random_state`, and compare the embeddings."
     elif status == "degenerate":
@@ -85,5 +91,8 @@ def _advice(
 def _against_others(certificate: Certificate, parameter: str) -> str:
     null = certificate.null_space
     if null is not None and null.strict and not null.unique:
-        return f"a larger `{parameter}` helps where groups of points hardly see each other, but not against symmetric points"
+        return (
+            f"a larger `{parameter}` helps where groups of points are far from each other, but not where points lie "
+            f"symmetrically"
+        )
     return f"a larger `{parameter}` usually makes the optimum unique"

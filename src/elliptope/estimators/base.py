@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from .._utils.arrays import Array
+from .._utils.callers import underflows_to_zero
 from .._utils.threads import count_threads
 from ..kernels.choice import find_kernel
 from ..persistence import save
@@ -49,7 +50,7 @@ class Embedding(Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         return self
 
     def _finish(self, Xi: Array) -> Array:
-        return finish(Xi, self.n_components_, self.normalize)
+        return finish(Xi, self.n_components_, self.training_.normalize)
 
 
 class KernelEmbedding(Embedding):
@@ -67,8 +68,7 @@ class KernelEmbedding(Embedding):
 
     @property
     def _accepts_sparse(self) -> bool:
-        rule = find_kernel(self.kernel)
-        return rule is not None and rule.accepts_sparse
+        return self.training_.extension.kernel.is_sparse
 
     def score_samples(self, X: Array) -> Array:
         r"""Log density of the training points at each row, up to a constant: :math:`\log m_e(x)`.
@@ -78,9 +78,10 @@ class KernelEmbedding(Embedding):
         """
         return self._score_rows(self._check_new(X))
 
+    @underflows_to_zero
     def _score_rows(self, X: Array, *, first: int = 0) -> Array:
         extension: Extension = self.training_.extension
-        return extension.log_mass(X, first=first, n_jobs=count_threads(self.n_jobs))
+        return extension.log_mass(X, numbers=range(first, first + X.shape[0]), n_jobs=count_threads(self.n_jobs))
 
 
 def finish(Xi: Array, n_components: int, normalize: str | None) -> Array:

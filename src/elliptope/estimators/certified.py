@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .._utils.arrays import Array
-from .._utils.checks import check_integer, check_positive
+from .._utils.callers import underflows_to_zero, warn
+from .._utils.checks import check_integer, check_tol, check_verbose, is_word
 from ..operators import Operator
 from ..sdp import Certificate, Solution, solve
 from ..sdp.factors import SMALL_COLUMN
 from .base import Embedding, fix_signs
-from .pose import draw_seed
+from .pose import check_seed, draw_seed
 from .progress import CallbackSupportMixin, progress_callback
+from .starts import NO_START, Start
+
+# How a warning begins that is of no use where many fits are made with the same `n_components`.
+ZERO_COLUMNS = "`n_components` is larger than the rank of the optimum,"
 
 
 class CertifiedEmbedding(CallbackSupportMixin, Embedding):
@@ -36,6 +42,7 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
         """Fit, and return ``embedding_``."""
         return self.fit(X, sample_weight=sample_weight).embedding_
 
+    @underflows_to_zero
     def learned_kernel(self, X: Array, Y: Array | None = None) -> Array:
         r"""The data-dependent Mercer kernel :math:`b_\star(x, y) = \Xi(x)\cdot\Xi(y)`, over all components.
 
@@ -44,6 +51,10 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
         Xi = self._extension_of(X)
         return Xi @ (Xi if Y is None or Y is X else self._extension_of(Y)).T
 
+    def _extension_of(self, X: Any) -> Array:
+        """Ξ(x), all components, for rows that are still to be validated."""
+        return self._embed_rows(self._check_new(X))
+
     @abstractmethod
     def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Any: ...
 
@@ -51,30 +62,41 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
         if self.n_components is not None:
             check_integer("n_components", self.n_components, 1, "None or ")
         check_integer("max_iter", self.max_iter, 1)
-        check_positive("tol", self.tol)
-        if self.rank != "auto":
+        check_tol(self.tol)
+        check_verbose(self.verbose)
+        check_seed(self.random_state)
+        if not is_word(self.rank, "auto"):
             check_integer("rank", self.rank, 1, "'auto' or ")
 
-    def _solve(
-        self, J: Operator, method: str = "auto", start: Array | None = None, interrupted: bool = False
-    ) -> Solution:
-        """Solve; from a ``start`` that was ``interrupted``, return it as it is, with its bound."""
-        return solve(
+    def _solve(self, J: Operator, method: str = "auto", start: Start = NO_START) -> Solution:
+        """Solve, with what the ``start`` took counted; from one that was interrupted, return it as it is, with its bound."""
+        solution = solve(
             J,
             method=method,
             rank=self.rank,
             tol=self.tol,
             polish=True,
-            max_iter=self.max_iter,
-            max_products=self._max_products,
+            max_iter=self.max_iter - start.n_iter,
+            max_products=None if self._max_products is None else self._max_products - start.n_products,
             rng=np.random.default_rng(draw_seed(self.random_state)),
-            start=start,
-            callback=(lambda _: True) if interrupted else progress_callback(self, bool(self.verbose)),
+            start=start.factor,
+            callback=(lambda _: True) if start.interrupted else progress_callback(self, bool(self.verbose)),
         )
+        n_iter, n_products = solution.n_iter + start.n_iter, solution.n_products + start.n_products
+        return replace(solution, n_iter=n_iter, n_products=n_products)
+
+    def _check_width(self, n: int) -> None:
+        if self.n_components is not None and self.n_components > n:
+            raise ValueError(f"`n_components` must be at most the number of rows, {n}, got {self.n_components!r}.")
 
     def _width(self, rank: int) -> int:
         """Columns of the embedding, for an optimum of that rank."""
-        return rank if self.n_components is None else int(self.n_components)
+        if self.n_components is None:
+            return rank
+        if self.n_components > rank:
+            zero = int(self.n_components) - rank
+            warn(f"{ZERO_COLUMNS} {rank}, so that the last {zero} of {self.n_components} columns of the embedding are zero.")
+        return int(self.n_components)
 
 
 def outcome(solution: Solution, status: str) -> dict[str, Any]:

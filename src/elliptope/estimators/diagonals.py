@@ -27,7 +27,10 @@ class KernelDiagonal:
     kernel: FittedKernel
     M: float
 
-    def on_sample(self, X: Array | None, operator: KernelOperator) -> Array:
+    def factor(self, unit: float) -> float:
+        return 1 / unit
+
+    def on_sample(self, X: Array | None, rows: Array, operator: KernelOperator) -> Array:
         """Entries that are zero to rounding come back as exactly zero."""
         return np.where(operator.contrast() > _CONSTANT_KERNEL, operator.abar_diagonal(), 0.0)
 
@@ -36,14 +39,21 @@ class KernelDiagonal:
         # d = k/m (1 - m²/(kM)), where m²/(kM) < 1 (Lemma 1 of the paper) up to rounding; in this form nothing overflows.
         with np.errstate(divide="ignore"):
             bracket = np.log1p(-np.minimum(np.exp(2 * log_m - math.log(self.M)) / k, 1.0))
-            return 0.5 * (np.log(k) - log_m + bracket)
+            return 0.5 * (np.log(k) - log_m + bracket - math.log(attention.unit))
+
+
+class _OwnDiagonal:
+    """A bound d(x) that does not depend on weights."""
+
+    def factor(self, unit: float) -> float:
+        return 1.0
 
 
 @dataclass(frozen=True)
-class ConstantDiagonal:
+class ConstantDiagonal(_OwnDiagonal):
     """d(x) = 1."""
 
-    def on_sample(self, X: Array | None, operator: KernelOperator) -> Array:
+    def on_sample(self, X: Array | None, rows: Array, operator: KernelOperator) -> Array:
         return np.ones(operator.n)
 
     def log_radius(self, attention: Attention) -> Array:
@@ -51,12 +61,12 @@ class ConstantDiagonal:
 
 
 @dataclass(frozen=True)
-class NearestDiagonal:
+class NearestDiagonal(_OwnDiagonal):
     """d(x) of the training point most similar to x: the given values on the sample, a step function beyond."""
 
     d: Array
 
-    def on_sample(self, X: Array | None, operator: KernelOperator) -> Array:
+    def on_sample(self, X: Array | None, rows: Array, operator: KernelOperator) -> Array:
         return self.d
 
     def log_radius(self, attention: Attention) -> Array:
@@ -64,30 +74,37 @@ class NearestDiagonal:
 
 
 @dataclass(frozen=True)
-class CallableDiagonal:
+class CallableDiagonal(_OwnDiagonal):
     """d(x) from a user's function of rows, checked."""
 
     function: Callable[[Array], Array]
 
-    def __call__(self, X: Array) -> Array:
-        return check_vector("diagonal", self.function(X), X.shape[0])
+    def __call__(self, X: Array, numbers: Array) -> Array:
+        """d at rows of these numbers."""
+        return check_vector("diagonal", self.function(X.copy()), X.shape[0], numbers=numbers)  # it may overwrite them
 
-    def on_sample(self, X: Array | None, operator: KernelOperator) -> Array:
+    def on_sample(self, X: Array | None, rows: Array, operator: KernelOperator) -> Array:
         if X is None:
             raise ValueError(
                 "`est` must have kept the rows that a callable `diagonal` is applied to, got a model without them."
             )
-        return self(X)
+        return self(X, rows)
 
     def log_radius(self, attention: Attention) -> Array:
-        return 0.5 * np.log(self(attention.X))
+        return 0.5 * np.log(self(attention.X, attention.numbers))
 
 
 class SampledDiagonal(Diagonal, Protocol):
     """A bound d(x) that is known on the sample, too."""
 
-    def on_sample(self, X: Array | None, operator: KernelOperator) -> Array:
-        """d at the points X of the operator, shape (n,). X is None where a model has not kept them."""
+    def on_sample(self, X: Array | None, rows: Array, operator: KernelOperator) -> Array:
+        """d at the points X of the operator, shape (n,), which have the row numbers ``rows``.
+
+        X is None where a model has not kept them. d is that of the operator's weights, which count in a unit: for
+        those that were given it is ``factor(unit)`` times as large.
+        """
+
+    def factor(self, unit: float) -> float: ...
 
 
 def resolve_diagonal(
@@ -102,4 +119,25 @@ def resolve_diagonal(
         raise ValueError(f"`diagonal` must be 'kernel', 'constant', an array or a callable, got {diagonal!r}.")
     if callable(diagonal):
         return CallableDiagonal(diagonal)
-    return NearestDiagonal(check_vector("diagonal", diagonal, len(sample.place))[sample.rows])
+    return NearestDiagonal(given_diagonal(diagonal, sample, kernel.points))
+
+
+def given_diagonal(diagonal: Array, sample: Sample, points: Array | None) -> Array:
+    """d at the points, (n,), from an array with an entry for every row; equal rows must have equal entries.
+
+    d is a function of x: new points take its values, too. Points that are known by their distances or kernel values alone,
+    where ``points`` is None, are not compared.
+    """
+    given = check_vector("diagonal", diagonal, len(sample.place))
+    same = sample.rows  # the first of the rows that are equal to a point
+    if points is not None:
+        _, first, inverse = np.unique(points, axis=0, return_index=True, return_inverse=True)
+        same = sample.rows[first[inverse.ravel()]]
+    other = np.flatnonzero((sample.place >= 0) & (given[same[sample.place]] != given))
+    if len(other):
+        row, equal = int(other[0]), int(same[sample.place[other[0]]])
+        raise ValueError(
+            f"`diagonal` must be the same for equal rows of X, got {float(given[equal])!r} at row {equal} and "
+            f"{float(given[row])!r} at row {row}."
+        )
+    return given[sample.rows]

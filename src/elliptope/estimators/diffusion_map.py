@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from sklearn.exceptions import ConvergenceWarning
 
 from .._utils.arrays import Array
+from .._utils.callers import underflows_to_zero, warn
 from .._utils.checks import check_integer, check_non_negative
+from .._utils.rounding import TINY
 from .._utils.threads import count_threads
 from ..kernels.choice import find_kernel
 from ..operators import KernelOperator
+from .advice import NO_NEIGHBOURS, is_identity
 from .base import KernelEmbedding, finish, fix_signs
-from .pose import pose
+from .extension import Extension, Numbers
+from .pose import Posed, pose
 from .training import DiffusionTraining
 
+# Weight, relative to the largest, below which a point is embedded as if it had none: the entry √w ψ of an eigenvector has
+# then lost four digits or more.
+_HARDLY_ANY = 1e-8
 # Below this size a dense factorisation costs no more than Lanczos.
 _DENSE_SIZE = 1000
 # Eigenvalues of Abar, which are at most 1, that count as zero; the Nyström formula divides by them.
@@ -71,8 +77,9 @@ class DiffusionMap(KernelEmbedding):
         self.normalize = normalize
         self.n_jobs = n_jobs
 
+    @underflows_to_zero
     def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> DiffusionMap:
-        """Compute the leading eigenvectors on the rows of ``X``."""
+        """Compute the leading eigenvectors on the rows of ``X``; ``sample_weight`` as for ``SDPEmbedding``."""
         k = check_integer("n_components", self.n_components, 1)
         t = check_non_negative("diffusion_time", self.diffusion_time)
         rule = find_kernel(self.kernel)
@@ -86,20 +93,14 @@ class DiffusionMap(KernelEmbedding):
             )
         A.set_row_scale(np.sqrt(A.w))
         values, U = _leading_eigenvectors(A, k)
-        psi = fix_signs(U / np.sqrt(A.w)[:, None])
         eigenvalues = np.maximum(values, 0.0)
         live = eigenvalues > _ZERO
+        psi = fix_signs(self._at_points(posed, U / np.sqrt(posed.sample.w)[:, None], eigenvalues, live))
         factor = np.where(live, eigenvalues, 0.0) ** t * live
-        extension = posed.extension(np.divide(psi, eigenvalues, out=np.zeros_like(psi), where=live))
-        training = DiffusionTraining(posed.sample.rows, extension, factor)
-        psi = posed.at_all_rows(psi * factor, lambda rows: _embed(training, rows, 0, self.n_jobs))
-        if not live.all():
-            warnings.warn(
-                f"Abar has only {int(live.sum())} non-zero eigenvalues among the first {k}: the other columns are zero. "
-                "The kernel is close to constant; decrease `bandwidth`.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        training = DiffusionTraining(posed.sample.rows, self.normalize, _divided(posed, psi, eigenvalues, live), factor)
+        psi = posed.at_all_rows(psi * factor, lambda X, numbers: _embed(training, X, numbers, self.n_jobs))
+        _warn(A, live, posed.rule.scale_parameter)
+        _warn_of_time(t, factor[live])
         return self._keep(
             **posed.given.columns,
             bandwidth_=posed.kernel.bandwidth,
@@ -109,20 +110,55 @@ class DiffusionMap(KernelEmbedding):
             training_=training,
         )
 
+    def _at_points(self, posed: Posed, psi: Array, eigenvalues: Array, live: Array) -> Array:
+        """ψ (n, k); at points of hardly any weight, where the eigenvectors have no digits left, from the Nyström formula."""
+        light = posed.sample.w < _HARDLY_ANY * posed.sample.w.max()
+        if light.any():
+            extension = _divided(posed, psi, eigenvalues, live)
+            numbers, n_jobs = posed.sample.rows[light], count_threads(self.n_jobs)
+            psi[light] = extension.nystroem(posed.point_rows[light], numbers=numbers, n_jobs=n_jobs)
+        return psi
+
     def fit_transform(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Array:
         """Fit, and return ``embedding_``."""
         return self.fit(X, sample_weight=sample_weight).embedding_
 
     def transform(self, X: Array) -> Array:
         """Embed new rows by the Nyström formula; on training points this is the embedding itself."""
-        return self._finish(self._extension_of(X))
+        return self._transform_rows(self._check_new(X))
 
     def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
-        return _embed(self.training_, X, first, self.n_jobs)
+        return _embed(self.training_, X, range(first, first + X.shape[0]), self.n_jobs)
 
 
-def _embed(training: DiffusionTraining, X: Array, first: int, n_jobs: int | None) -> Array:
-    return training.extension.nystroem(X, first=first, n_jobs=count_threads(n_jobs)) * training.factor
+def _divided(posed: Posed, psi: Array, eigenvalues: Array, live: Array) -> Extension:
+    """The extension of ψ/λ; zero in columns that are not live."""
+    return posed.extension(np.divide(psi, eigenvalues, out=np.zeros_like(psi), where=live))
+
+
+def _warn(A: KernelOperator, live: Array, parameter: str) -> None:
+    if not live.all():
+        warn(
+            f"Abar has only {int(live.sum())} non-zero eigenvalues among the first {len(live)}: the other columns are zero. "
+            f"The kernel is close to constant; decrease `{parameter}`.",
+            ConvergenceWarning,
+        )
+    elif is_identity(A):
+        warn(f"The eigenvectors are arbitrary. {NO_NEIGHBOURS}: increase `{parameter}`.", ConvergenceWarning)
+
+
+def _warn_of_time(t: float, factor: Array) -> None:
+    """Where λ^t underflows."""
+    lost = int((factor < TINY).sum())
+    if lost:
+        warn(
+            f"`diffusion_time`={t:g} is so large that {lost} of {len(factor)} columns are zero, or have lost digits: the "
+            f"power λ^t of their eigenvalues underflows. Decrease it."
+        )
+
+
+def _embed(training: DiffusionTraining, X: Array, numbers: Numbers, n_jobs: int | None) -> Array:
+    return training.extension.nystroem(X, numbers=numbers, n_jobs=count_threads(n_jobs)) * training.factor
 
 
 def _leading_eigenvectors(A: KernelOperator, k: int) -> tuple[Array, Array]:
@@ -138,7 +174,7 @@ def _leading_eigenvectors(A: KernelOperator, k: int) -> tuple[Array, Array]:
     try:
         values, U = eigsh(_linear(A.matmat, A.n), k=k, **options)
         missed = eigsh(_linear(lambda V: A @ V - U @ (values[:, None] * (U.T @ V)), A.n), k=1, **options)[0]
-    except ArpackNoConvergence:
+    except ArpackError:
         return _dense_eigenvectors(A, k)
     if missed.max() > values.min() + _REPEATED:
         return _dense_eigenvectors(A, k)

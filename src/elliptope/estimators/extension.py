@@ -13,8 +13,7 @@ however far x lies, as long as its squared distances are finite.
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -23,10 +22,14 @@ from scipy.special import logsumexp
 
 from .._utils.arrays import Array
 from .._utils.blocks import blocks, rows_per_block
+from .._utils.callers import warn
 from .._utils.checks import name_rows
 from .._utils.threads import in_order
 from ..kernels.base import FittedFormula, FittedKernel
+from ..operators import weight_unit
 
+# Row numbers, one for every row.
+Numbers = Sequence[int] | Array
 # Radii are capped so that their squares, the values b(x, x) of the learned kernel, stay finite.
 _MAX_LOG_RADIUS = 0.5 * math.log(np.finfo(float).max) - 1
 
@@ -36,9 +39,11 @@ class Attention:
     """Weighted means over the training points, for one block of new points."""
 
     X: Array  # (b, p): the points
+    numbers: Array  # (b,): of their rows, as messages name them
     mean: Array  # (b, r): Σ_i p_i(x) f_i/√m_i - c
-    log_mass: Array  # (b,): log m_e(x)
+    log_mass: Array  # (b,): log m_e(x), for weights that count in the unit
     nearest: Array  # (b,): the training point with the largest k(x, x_i)/√k(x_i, x_i)
+    unit: float
 
 
 class Diagonal(Protocol):
@@ -54,7 +59,7 @@ class Extension:
 
     kernel: FittedKernel
     w: Array
-    m: Array
+    m: Array  # with M, those of the operator, for weights that count in its unit
     M: float
     self_similarity: Array  # (n,): k(x_i, x_i)
     F: Array
@@ -65,31 +70,29 @@ class Extension:
 
     def log_density(self) -> Array:
         """log m_e at the training points, (n,)."""
-        return np.log(self.m)
+        return np.log(self.m) + math.log(weight_unit(self.w))
 
-    def attend(self, X: Array, *, first: int = 0, n_jobs: int = 1) -> Iterator[tuple[slice, Attention]]:
+    def attend(self, X: Array, *, numbers: Numbers | None = None, n_jobs: int = 1) -> Iterator[tuple[slice, Attention]]:
         """Blocks of rows of ``X`` with their means; every thread holds the kernel values of one block.
 
-        Messages count rows from ``first``, the number that row 0 has in what the user gave.
+        ``numbers`` are those that the rows have in what the user gave, where they are not all of it.
         """
+        numbers = range(X.shape[0]) if numbers is None else numbers
+        unit = weight_unit(self.w)
+        w = self.w / unit
         values = self.F / np.sqrt(self.m)[:, None]
-        c = (self.w * np.sqrt(self.m)) @ self.F / self.M
-        log_w, log_self = np.log(self.w), 0.5 * np.log(self.self_similarity)
+        c = (w * np.sqrt(self.m)) @ self.F / self.M
+        log_w, log_self = np.log(w), 0.5 * np.log(self.self_similarity)
         # By Cauchy and Schwarz no training point is more similar to x_i, in this measure, than x_i itself.
         log_scale = log_self if np.ptp(log_self) else None
 
         def block(part: slice) -> tuple[slice, Attention]:
-            rows = X[part]
+            rows, named = X[part], np.asarray(numbers[part])
             sums, total, top, nearest = self._accumulate(rows, values, log_w, log_scale)
-            lost = np.flatnonzero(~np.isfinite(top))
-            if len(lost):
-                raise ValueError(
-                    f"`X` has rows at which the kernel vanishes for every training point, so that they have no extension: "
-                    f"{name_rows(lost + part.start + first)}."
-                )
+            _refuse_lost_rows(top, named)
             sums /= total[:, None]
             sums -= c
-            return part, Attention(rows, sums, top + np.log(total), nearest)
+            return part, Attention(rows, named, sums, top + np.log(total), nearest, unit)
 
         parts = blocks(0, X.shape[0], self.rows_together(X.shape[1]))
         yield from in_order(block, parts, 1 if self.kernel.threaded else n_jobs)
@@ -118,21 +121,21 @@ class Extension:
             top = higher
         return sums, total, top, nearest
 
-    def log_mass(self, X: Array, *, first: int = 0, n_jobs: int = 1) -> Array:
+    def log_mass(self, X: Array, *, numbers: Numbers | None = None, n_jobs: int = 1) -> Array:
         """log m_e(x), shape (len(X),): the log of the kernel density, up to a constant."""
         out = np.empty(X.shape[0])
-        for part, attention in self.attend(X, first=first, n_jobs=n_jobs):
-            out[part] = attention.log_mass
+        for part, attention in self.attend(X, numbers=numbers, n_jobs=n_jobs):
+            out[part] = attention.log_mass + math.log(attention.unit)
         return out
 
-    def nystroem(self, X: Array, *, first: int = 0, n_jobs: int = 1) -> Array:
+    def nystroem(self, X: Array, *, numbers: Numbers | None = None, n_jobs: int = 1) -> Array:
         r""":math:`\sum_i w_i \bar a_e(x)_i f_i`, shape (len(X), r): the linear (Nyström) extension."""
         out = np.empty((X.shape[0], self.F.shape[1]))
-        for part, attention in self.attend(X, first=first, n_jobs=n_jobs):
+        for part, attention in self.attend(X, numbers=numbers, n_jobs=n_jobs):
             out[part] = attention.mean * np.exp(0.5 * attention.log_mass)[:, None]
         return out
 
-    def normalized(self, X: Array, diagonal: Diagonal, *, first: int = 0, n_jobs: int = 1) -> Array:
+    def normalized(self, X: Array, diagonal: Diagonal, *, numbers: Numbers | None = None, n_jobs: int = 1) -> Array:
         r"""The paper's extension: the Nyström direction with length :math:`\sqrt{d(x)}`, shape (len(X), r).
 
         The norm runs over all columns of F. Where √d(x) is too large for its square to be finite, the radius is capped
@@ -140,22 +143,23 @@ class Extension:
         """
         out = np.empty((X.shape[0], self.F.shape[1]))
         capped: list[Array] = []
-        for part, attention in self.attend(X, first=first, n_jobs=n_jobs):
+        for part, attention in self.attend(X, numbers=numbers, n_jobs=n_jobs):
             log_radius = diagonal.log_radius(attention)
             far = log_radius > _MAX_LOG_RADIUS
             if far.any():
-                capped.append(np.flatnonzero(far) + part.start + first)
+                capped.append(attention.numbers[far])
             radius = np.exp(np.minimum(log_radius, _MAX_LOG_RADIUS))
-            length = np.sqrt(np.einsum("ij,ij->i", attention.mean, attention.mean))
+            # A power of two first: squares of large or small rows may not be finite, or vanish.
+            direction = np.ldexp(attention.mean, -np.frexp(np.abs(attention.mean).max(axis=1, keepdims=True))[1])
+            length = np.sqrt(np.einsum("ij,ij->i", direction, direction))
             # A vanishing direction happens on a null set only; zero is then the one answer without a preference.
             factor = np.divide(radius, length, out=np.zeros_like(radius), where=length > 0)
-            out[part] = attention.mean * factor[:, None]
+            out[part] = direction * factor[:, None]
         if capped:
             rows = np.concatenate(capped)
-            warnings.warn(
+            warn(
                 f"`X` has rows so far from the training points that their radius √d(x) overflows: {name_rows(rows)}. Their "
-                f"direction is exact; their radius is capped at {math.exp(_MAX_LOG_RADIUS):.3g}.",
-                stacklevel=3,
+                f"direction is exact; their radius is capped at {math.exp(_MAX_LOG_RADIUS):.3g}."
             )
         return out
 
@@ -182,9 +186,22 @@ class LinearExtension:
             out[part] = self.kernel.formula.block(X[part], self.kernel.points) @ self.alpha
         return out
 
-    def log_mass(self, X: Array) -> Array:
+    def log_mass(self, X: Array, *, numbers: Numbers | None = None) -> Array:
         """log Σ_i w_i k(x, x_i), shape (len(X),)."""
+        numbers = range(len(X)) if numbers is None else numbers
         out = np.empty(len(X))
         for part in blocks(0, len(X), self.rows_together(X.shape[1])):
-            out[part] = logsumexp(self.kernel.formula.log_block(X[part], self.kernel.points), b=self.w, axis=1)
+            L = self.kernel.formula.log_block(X[part], self.kernel.points)
+            _refuse_lost_rows(L.max(axis=1), np.asarray(numbers[part]))
+            out[part] = logsumexp(L, b=self.w, axis=1)
         return out
+
+
+def _refuse_lost_rows(largest: Array, numbers: Array) -> None:
+    """Raise where the largest log k(x, x_i) of a row is not finite."""
+    lost = numbers[~np.isfinite(largest)]
+    if len(lost):
+        raise ValueError(
+            f"`X` has rows at which the kernel vanishes for every training point, so that they have no extension: "
+            f"{name_rows(lost)}."
+        )

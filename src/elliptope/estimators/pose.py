@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from .._utils.arrays import Array
-from .._utils.checks import check_choice, check_vector
+from .._utils.checks import check_choice
 from .._utils.threads import count_threads
 from ..kernels.base import FittedFormula, FittedKernel, KernelRule
 from ..kernels.choice import PSD_NAMES, find_kernel, unknown_kernel
@@ -26,17 +24,12 @@ from ..operators import (
     TiledOperator,
     TruncatedOperator,
 )
+from .data import Rows, validate_rows
 from .extension import Extension
 from .sample import Sample, distinct_points, weighted_rows
 
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows and weights, validated; and the fitted attributes that describe the columns."""
-
-    X: Any  # (N, p), or a sparse graph (N, N)
-    w: Array  # (N,)
-    columns: dict[str, Any]
+# Weights below this part of the largest count as zero: squares of them would.
+_NO_WEIGHT = 1e-100
 
 
 @dataclass(frozen=True)
@@ -57,10 +50,10 @@ class Posed:
     def extension(self, F: Array) -> Extension:
         """The extension of F, (n, r), from the points to new rows."""
         J = self.operator
-        return Extension(self.kernel, J.w, J.m, J.M, J.kernel_diagonal(), F)
+        return Extension(self.kernel, self.sample.w, J.m, J.M, J.kernel_diagonal(), F)
 
-    def at_all_rows(self, F: Array, extend: Callable[[Any], Array]) -> Array:
-        """F, (n, r), at all rows: those of weight zero are extended."""
+    def at_all_rows(self, F: Array, extend: Callable[[Any, Array], Array]) -> Array:
+        """F, (n, r), at all rows: ``extend`` is called with those of weight zero, and with their numbers."""
         place = self.sample.place
         if len(F) == len(place):
             return F
@@ -68,7 +61,7 @@ class Posed:
         rest = place < 0
         full[~rest] = F[place[~rest]]
         if rest.any():
-            full[rest] = extend(self.given.X[rest])
+            full[rest] = extend(self.given.X[rest], np.flatnonzero(rest))
         return full
 
 
@@ -83,31 +76,24 @@ def pose(X: Any, sample_weight: Array | None, estimator: Any, *, only: str | Non
     if rule is None:
         raise unknown_kernel(estimator.kernel, PSD_NAMES)
     operator = _plan(size_of(X, None if rule.pairwise else sample_weight), estimator, only, n_jobs)
-    given = validate_rows(X, sample_weight, estimator, "csr" if rule.accepts_sparse else False)
+    given = validate_rows(X, sample_weight, estimator, accept_sparse=rule.accepts_sparse, pairwise=rule.pairwise)
     sample = _points(given, rule)
     kernel = rule.fit(given.X, sample.rows, **{name: getattr(estimator, name) for name in rule.parameters})
     J = _build(operator, kernel, sample.w, estimator, n_jobs)
     return Posed(given, sample, rule, kernel.without_matrix(), J)
 
 
-def validate_rows(X: Any, sample_weight: Array | None, estimator: Any, accept_sparse: str | bool = False) -> Rows:
-    """Rows and weights as ``fit`` takes them."""
-    checked = copy(estimator)  # scikit-learn sets attributes, and a fit that fails must leave the estimator as it is
-    X = validate_data(checked, X, dtype=np.float64, ensure_min_samples=2, accept_sparse=accept_sparse)
-    names = ("n_features_in_", "feature_names_in_")
-    columns = {name: getattr(checked, name) for name in names if hasattr(checked, name)}
-    return Rows(X, check_sample_weight(sample_weight, X.shape[0]), columns)
-
-
-def check_sample_weight(sample_weight: Array | None, n: int) -> Array:
-    if sample_weight is None:
-        return np.ones(n)
-    w = np.asarray(sample_weight, dtype=np.float64)
-    return check_vector("sample_weight", np.full(n, float(w)) if w.ndim == 0 else w, n, zero=True)
+def check_seed(random_state: Any) -> np.random.RandomState:
+    try:
+        return check_random_state(random_state)
+    except ValueError as error:
+        raise ValueError(
+            f"`random_state` must be None, an integer from 0 to {2**32 - 1} or a RandomState, got {random_state!r}."
+        ) from error
 
 
 def draw_seed(random_state: Any) -> int:
-    return check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    return check_seed(random_state).randint(np.iinfo(np.int32).max)
 
 
 def _plan(size: tuple[int, int] | None, estimator: Any, only: str | None, n_jobs: int) -> str:
@@ -129,15 +115,16 @@ def _plan(size: tuple[int, int] | None, estimator: Any, only: str | None, n_jobs
 
 
 def _points(given: Rows, rule: KernelRule) -> Sample:
-    weighted = np.count_nonzero(given.w > 0)
+    w = np.where(given.w < _NO_WEIGHT * given.w.max(), 0.0, given.w)
+    weighted = np.count_nonzero(w)
     if weighted < 2:
         raise ValueError(
-            "`sample_weight` must be positive for at least 2 samples: "
-            f"the weight is zero for {len(given.w) - weighted} of {len(given.w)}."
+            "`sample_weight` must be positive for at least 2 samples: the weight is zero for "
+            f"{len(w) - weighted} of {len(w)}, or less than {_NO_WEIGHT:g} of the largest, which counts as zero."
         )
     # How often a point occurs says nothing about its neighbours. Rows of a graph have no coordinates to compare.
     merged = rule.merges_equal_rows and not sparse.issparse(given.X)
-    return distinct_points(given.X, given.w) if merged else weighted_rows(given.w)
+    return distinct_points(given.X, w) if merged else weighted_rows(w)
 
 
 def _build(name: str, kernel: FittedKernel, w: Array, estimator: Any, n_jobs: int) -> KernelOperator:

@@ -9,17 +9,17 @@ import numpy as np
 from scipy.linalg.lapack import dpocon, dpotrf, dpotrs
 
 from .._utils.arrays import Array
-from .._utils.checks import check_choice, check_non_negative, check_positive, check_vector
+from .._utils.checks import check_between, check_non_negative, check_positive, check_vector, is_word
 from .._utils.threads import count_threads
 from ..kernels.bandwidth import resolve_bandwidth
 from ..kernels.base import FittedFormula
 from ..kernels.stationary import LARGEST_NU, Matern
 from ..memory.planner import choose_operator
-from ..operators import RegularizedOperator
+from ..operators import RegularizedOperator, weight_unit
 from ..operators.matrix import DenseMatrix
 from ..theory import constants as theory
-from .diagonals import CallableDiagonal
-from .pose import Rows, validate_rows
+from .data import Rows, validate_rows
+from .diagonals import CallableDiagonal, given_diagonal
 from .sample import Sample, closest_pair, distinct_points
 
 # Order of the Matérn kernel by default: functions with one continuous derivative, which is what the theory asks for.
@@ -58,7 +58,7 @@ def pose_rkhs(X: Any, sample_weight: Array | None, estimator: Any) -> PosedRKHS:
     kernel = FittedFormula(formula, points)
     d = _diagonal_on(sample, points, estimator.diagonal)
     K, R = _factorize(kernel, sample, smoothness, estimator.jitter, count_threads(estimator.n_jobs))
-    u = _direction_on(points, sample.w, estimator.direction, K, R)
+    u = _direction_on(points, sample, estimator.direction, K, R)
     regularization = _resolve_regularization(estimator.regularization, estimator.delta, sample, K, u)
     operator = regularized_cost(K, R, u, sample.w, d, regularization)
     return PosedRKHS(given, sample, kernel, smoothness, d, u, regularization, R, operator)
@@ -67,7 +67,7 @@ def pose_rkhs(X: Any, sample_weight: Array | None, estimator: Any) -> PosedRKHS:
 def _choose_kernel(points: Array, length_scale: float | str, smoothness: float | None) -> tuple[Matern, float]:
     """The kernel of the Sobolev space, and its order s."""
     p = points.shape[1]
-    scale = resolve_bandwidth("median" if length_scale == "auto" else length_scale, points, "length_scale")
+    scale = resolve_bandwidth("median" if is_word(length_scale, "auto") else length_scale, points, "length_scale")
     s = p / 2 + _DEFAULT_NU if smoothness is None else check_positive("smoothness", smoothness)
     if not p / 2 < s <= p / 2 + LARGEST_NU:
         raise ValueError(
@@ -80,26 +80,19 @@ def _choose_kernel(points: Array, length_scale: float | str, smoothness: float |
 def _diagonal_on(sample: Sample, points: Array, diagonal: Any) -> Array:
     """d at the points."""
     if callable(diagonal):
-        return CallableDiagonal(diagonal)(points)
+        return CallableDiagonal(diagonal)(points, sample.rows)
     if isinstance(diagonal, str):
         if diagonal != "constant":
             raise ValueError(f"`diagonal` must be 'constant', an array or a callable, got {diagonal!r}.")
         return np.ones(len(points))
-    given = check_vector("diagonal", diagonal, len(sample.place))
-    d = given[sample.rows]
-    other = np.flatnonzero((sample.place >= 0) & (d[sample.place] != given))
-    if len(other):
-        row, same = int(other[0]), int(sample.rows[sample.place[other[0]]])
-        raise ValueError(
-            f"`diagonal` must be the same for equal rows of X, got {float(given[same])!r} at row {same} and "
-            f"{float(given[row])!r} at row {row}."
-        )
-    return d
+    return given_diagonal(diagonal, sample, points)
 
 
 def _factorize(kernel: FittedFormula, sample: Sample, smoothness: float, jitter: Any, n_jobs: int) -> tuple[Array, Array]:
     """K, and its Cholesky factor R, upper triangular with K = RᵀR."""
-    K, R, reciprocal = factorized_kernel(kernel, check_non_negative("jitter", jitter), n_jobs)
+    if check_non_negative("jitter", jitter) > 1:
+        raise ValueError(f"`jitter` must be at most 1, which is what k(x, x) is, got {jitter!r}.")
+    K, R, reciprocal = factorized_kernel(kernel, float(jitter), n_jobs)
     if reciprocal < _SINGULAR:
         distance, i, j = closest_pair(kernel.points)
         raise ValueError(
@@ -112,20 +105,21 @@ def _factorize(kernel: FittedFormula, sample: Sample, smoothness: float, jitter:
     return K, R
 
 
-def _direction_on(points: Array, w: Array, direction: Any, K: Array, R: Array) -> Array:
+def _direction_on(points: Array, sample: Sample, direction: Any, K: Array, R: Array) -> Array:
     """u at the points, of unit norm in the RKHS."""
-    if isinstance(direction, str):
-        check_choice("direction", direction, ("mean",))
+    if is_word(direction, "mean"):
+        w = sample.w / weight_unit(sample.w)
         Kw = K @ w
         return Kw / np.sqrt(w @ Kw)
     if not callable(direction):
         raise ValueError(f"`direction` must be 'mean' or a callable, got {direction!r}.")
-    u = check_vector("direction", direction(points), len(K))
+    u = check_vector("direction", direction(points.copy()), len(K), numbers=sample.rows)  # it may overwrite them
     alpha, _ = dpotrs(R, u)
     return u / np.sqrt(u @ alpha)
 
 
 def _resolve_regularization(regularization: float | str, delta: float, sample: Sample, K: Array, u: Array) -> float:
+    check_between("delta", delta, 0, 1 / 2)
     if not isinstance(regularization, str):
         return check_positive("regularization", regularization)
     if regularization not in ("auto", "theory"):
@@ -152,8 +146,9 @@ def factorized_kernel(kernel: FittedFormula, jitter: float, n_jobs: int) -> tupl
 def regularized_cost(K: Array, R: Array, u: Array, w: Array, d: Array, regularization: float) -> RegularizedOperator:
     r"""J in the scaling of the unit diagonal: :math:`\sqrt d\,(w \bar K w - \lambda W^2 K^{-1})\,\sqrt d`, W = Σw.
 
-    K is used as it is, and overwritten.
+    Weights count in their :func:`~elliptope.operators.weight_unit`. K is used as it is, and overwritten.
     """
+    w = w / weight_unit(w)
     s = w * np.sqrt(d)
     ceiling = float(s @ K @ s)  # K is non-negative, and |B'_ij| ≤ √(d_i d_j)
     gain = DenseMatrix(K, s, (s * u)[:, None])

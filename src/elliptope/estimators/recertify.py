@@ -8,6 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils.arrays import Array, row_norms
+from .._utils.callers import underflows_to_zero
+from .._utils.checks import as_real
 from .._utils.threads import count_threads
 from ..kernels.checks import check_kernel_matrix
 from ..operators import DenseOperator, KernelOperator, Operator, SparseOperator
@@ -24,6 +26,7 @@ class InconsistentModelError(ValueError):
     """Parts of a model that do not belong together: there is nothing to certify."""
 
 
+@underflows_to_zero
 def recertify(est: SDPEmbedding | RKHSEmbedding, K: Array | None = None) -> Certificate:
     r"""Pose the program of a fitted estimator again, put its embedding in, and prove how far it is from the optimum.
 
@@ -67,10 +70,10 @@ def _sdp_program(est: SDPEmbedding, K: Array | None) -> tuple[Operator, Array, A
     J = _operator(est, K)
     _check_equal("degrees m", extension.m, J.m)
     _check_equal("total masses M", extension.M, J.M)
-    d = training.diagonal.on_sample(training.points, J)
+    d = training.diagonal.on_sample(training.points, training.rows, J)
     J.set_row_scale(J.w * np.sqrt(d))
     _check_equal("rows of `embedding_`", est.embedding_[training.rows], est._finish(extension.F))
-    return J, extension.F, d
+    return J, extension.F, d * training.diagonal.factor(J.unit)
 
 
 def _operator(est: SDPEmbedding, K: Array | None) -> KernelOperator:
@@ -92,7 +95,7 @@ def _operator(est: SDPEmbedding, K: Array | None) -> KernelOperator:
 def _check_given(K: Array | None, N: int) -> Array:
     if K is None:
         raise ValueError("`K` must be the kernel matrix given to `fit`, got None: a precomputed kernel is not kept.")
-    K = np.asarray(K, dtype=np.float64)
+    K = np.asarray(as_real("K", K), dtype=np.float64)
     if K.shape != (N, N):
         raise ValueError(f"`K` must be the kernel matrix given to `fit`, of shape ({N}, {N}), got shape {K.shape}.")
     return check_kernel_matrix(K, "`K` must be {}")

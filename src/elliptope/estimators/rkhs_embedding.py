@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ from scipy.linalg.lapack import dpotrs
 from sklearn.exceptions import ConvergenceWarning
 
 from .._utils.arrays import Array
+from .._utils.callers import underflows_to_zero, warn
 from .._utils.checks import check_choice
 from .base import finish
 from .certified import CertifiedEmbedding, eigenvectors, outcome
@@ -57,8 +57,8 @@ class RKHSEmbedding(CertifiedEmbedding):
         u. ``"mean"``: the mean element :math:`\sum_i k(x, x_i)`, normalised. A callable maps rows to positive values; the
         function of least norm that takes these values on the sample is normalised.
     jitter : float
-        Added to the diagonal of K. The constraints then hold up to an error of this order. Where K is numerically singular
-        without, ``fit`` says so.
+        Added to the diagonal of K, at most 1. The constraints then hold up to an error of this order. Where K is numerically
+        singular without, ``fit`` says so.
     delta : float
         δ of ``regularization="theory"``: the guarantee holds with probability at least 1 - 2δ.
     normalize : {None, "unit"}
@@ -131,24 +131,27 @@ class RKHSEmbedding(CertifiedEmbedding):
         self.verbose = verbose
 
     @with_callbacks
+    @underflows_to_zero
     def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> RKHSEmbedding:
         """Solve the problem on the rows of ``X``.
 
-        A point of weight zero has no influence, and its constraint is not imposed.
+        A point of weight zero has no influence, and its constraint is not imposed. Multiplying all weights by a constant
+        does not change the embedding. Where the largest is beyond 2^±100, ``certificate_`` is that of the weights divided by
+        a power of two.
         """
         self._check_solver_parameters()
         check_choice("normalize", self.normalize, (None, "unit"))
         posed = pose_rkhs(X, sample_weight, self)
+        self._check_width(len(posed.given.w))
 
         solution = self._solve(posed.operator)
         if self.verbose:
             print(f"{solution.status}: {solution.message}")
         if solution.status != "optimal":
-            warnings.warn(
+            warn(
                 f"RKHSEmbedding ended with status {solution.status!r}: {solution.message}. With a larger `regularization` "
                 "the problem is better conditioned, and rounding, which grows like its inverse, leaves less unproved.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
         Xi, eigenvalues = eigenvectors(solution.factor, posed.d, posed.sample.w)
@@ -166,13 +169,13 @@ class RKHSEmbedding(CertifiedEmbedding):
             trace_=float(np.vdot(Xi, alpha)),
             n_components_=width,
             training_=RKHSTraining(
-                posed.sample.rows, extension, posed.d, posed.u, float(self.jitter), posed.sample.place
+                posed.sample.rows, self.normalize, extension, posed.d, posed.u, float(self.jitter), posed.sample.place
             ),
         )
 
     def transform(self, X: Array) -> Array:
         r"""Embed new rows: :math:`\chi(x) = k(x)^\top K^{-1} \chi`, a linear formula."""
-        return self._finish(self._extension_of(X))
+        return self._transform_rows(self._check_new(X))
 
     def score_samples(self, X: Array) -> Array:
         r"""Log density of the training points at each row, up to a constant: :math:`\log \sum_i w_i k(x, x_i)`."""
@@ -181,5 +184,6 @@ class RKHSEmbedding(CertifiedEmbedding):
     def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
         return self.training_.extension(X)
 
+    @underflows_to_zero
     def _score_rows(self, X: Array, *, first: int = 0) -> Array:
-        return self.training_.extension.log_mass(X)
+        return self.training_.extension.log_mass(X, numbers=range(first, first + len(X)))

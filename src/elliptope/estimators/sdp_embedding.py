@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._utils.arrays import Array
-from .._utils.checks import check_choice, check_factor, check_integer
+from .._utils.callers import underflows_to_zero
+from .._utils.checks import check_choice, check_factor, check_integer, is_word
 from .._utils.threads import count_threads
 from ..kernels.base import FittedFormula
 from ..kernels.choice import KERNEL_NAMES, find_kernel, unknown_kernel
@@ -22,10 +23,10 @@ from .advice import judge, warn_of_parts
 from .base import KernelEmbedding, finish
 from .certified import CertifiedEmbedding, eigenvectors, outcome
 from .diagonals import resolve_diagonal
-from .extension import Attention, Diagonal
+from .extension import Attention, Diagonal, Numbers
 from .pose import Posed, draw_seed, pose
 from .progress import with_callbacks
-from .starts import truncated_start
+from .starts import NO_START, Limits, Start, start_limits, truncated_start
 from .training import SDPTraining
 
 # Points for which the problem is solved first where products cost much, and the gap to which.
@@ -83,7 +84,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
     rank : int or "auto"
         Columns of the starting factor.
     tol : float
-        Certified relative gap to reach.
+        Certified relative gap to reach, below 1.
     max_iter : int
         Iterations of the solver.
     random_state : int, RandomState or None
@@ -157,32 +158,37 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         self.verbose = verbose
 
     @with_callbacks
+    @underflows_to_zero
     def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None, start: Array | None = None) -> SDPEmbedding:
         """Solve the SDP on the rows of ``X`` (or on the kernel matrix ``X`` when precomputed).
 
-        ``sample_weight`` are quadrature weights w: a weight of two is a point given twice; a point of weight zero has no
-        influence and is embedded by the extension. ``start`` (n, r) is an embedding for the solver to start from instead of
-        a random one, such as that of the same rows at a nearby bandwidth; only the directions of its rows count. The optimum
+        ``sample_weight`` are quadrature weights w: a weight of two is a point given twice; a point of weight zero, or below
+        1e-100 of the largest, has no influence and is embedded by the extension. Multiplying all weights by a constant
+        changes lengths, by way of d(x), and nothing else. Where the largest is beyond 2^±100, ``certificate_`` is that of
+        the weights divided by a power of two. ``start`` (n, r) is an embedding for the solver to start from instead of a
+        random one, such as that of the same rows at a nearby bandwidth; only the directions of its rows count. The optimum
         does not depend on it.
         """
         self._check_parameters()
         posed = pose(X, sample_weight, self)
-        warn_of_parts(posed.operator, stacklevel=4)
-        diagonal = resolve_diagonal(self.diagonal, posed.sample, posed.kernel, posed.operator)
-        d = diagonal.on_sample(posed.point_rows, posed.operator)
-        posed.operator.set_row_scale(posed.operator.w * np.sqrt(d))
+        self._check_width(len(posed.given.w))
+        J = posed.operator
+        warn_of_parts(J, posed.rule.scale_parameter)
+        diagonal = resolve_diagonal(self.diagonal, posed.sample, posed.kernel, J)
+        d = diagonal.on_sample(posed.point_rows, posed.sample.rows, J)
+        J.set_row_scale(J.w * np.sqrt(d))
 
         if start is None:
-            start, interrupted = self._coarse_start(posed, d)
+            begin = self._coarse_start(posed, d)
         else:
-            start, interrupted = check_factor("start", start, len(posed.given.w))[posed.sample.rows], False
-        solution = self._solve(posed.operator, self.solver, start, interrupted)
-        status = judge(solution, posed, d, verbose=bool(self.verbose), stacklevel=4)
+            begin = Start(check_factor("start", start, len(posed.given.w))[posed.sample.rows])
+        solution = self._solve(J, self.solver, begin)
+        status = judge(solution, posed, d, verbose=bool(self.verbose))
 
-        Xi, eigenvalues = eigenvectors(solution.factor, d, posed.operator.w)
+        Xi, eigenvalues = eigenvectors(solution.factor, d * diagonal.factor(J.unit), posed.sample.w)
         width = self._width(Xi.shape[1])
-        training = SDPTraining(posed.sample.rows, posed.extension(Xi), diagonal)
-        Xi = posed.at_all_rows(Xi, lambda X: _embed(training, X, self.normalize, 0, self.n_jobs))
+        training = SDPTraining(posed.sample.rows, self.normalize, posed.extension(Xi), diagonal)
+        Xi = posed.at_all_rows(Xi, lambda X, numbers: _embed(training, X, numbers, self.normalize, self.n_jobs))
         return self._keep(
             **posed.given.columns,
             **outcome(solution, status),
@@ -193,35 +199,38 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
             training_=training,
         )
 
-    def _coarse_start(self, posed: Posed, d: Array) -> tuple[Array | None, bool]:
-        """Where products cost much, the solution of a cheaper problem, if it is a good start; and if that was interrupted.
+    def _coarse_start(self, posed: Posed, d: Array) -> Start:
+        """Where products cost much, the solution of a cheaper problem, if it is a good start.
 
-        The kernel cut off, where that leaves most of it and not many entries; else a sample of the points.
+        The kernel cut off, where that leaves most of it and not many entries; else a sample of the points. None where the
+        user has asked for something else: the method of the paper, or a number of columns to start with.
         """
-        J, kernel = posed.operator, posed.kernel
-        if not isinstance(J, TiledOperator) or J.n <= _COARSE_ROWS:
-            return None, False
+        J, kernel, limits = posed.operator, posed.kernel, start_limits(self.max_iter, self._max_products)
+        asked = self.solver != "auto" or not is_word(self.rank, "auto") or not all(limits)
+        if asked or not isinstance(J, TiledOperator) or J.n <= _COARSE_ROWS:
+            return NO_START
         assert isinstance(kernel, FittedFormula)
-        solution = truncated_start(J, kernel, J.w * np.sqrt(d), self.rank, draw_seed(self.random_state))
+        solution = truncated_start(J, kernel, J.w * np.sqrt(d), limits, draw_seed(self.random_state))
         if solution is None:
-            return self._sample_start(kernel, J.w)
+            return self._sample_start(kernel, J.w, limits)
         if self.verbose:
             print(f"start from the kernel cut off: {solution.status}, rank {solution.factor.shape[1]}")
-        return solution.factor, solution.status == "interrupted"
+        return Start(solution.factor, solution.n_iter, solution.n_products, solution.status == "interrupted")
 
-    def _sample_start(self, kernel: FittedFormula, w: Array) -> tuple[Array, bool]:
+    def _sample_start(self, kernel: FittedFormula, w: Array, limits: Limits) -> Start:
         """The solution for a sample of the points, extended to all of them."""
         X, rng = kernel.points, np.random.default_rng(draw_seed(self.random_state))
         rows = np.sort(rng.choice(len(X), _COARSE_ROWS, replace=False))
         diagonal = self.diagonal if isinstance(self.diagonal, str) or callable(self.diagonal) else "kernel"
         coarse = SDPEmbedding(kernel=kernel.formula, diagonal=diagonal, operator="dense", tol=_COARSE_TOL)
-        coarse.set_params(random_state=0, n_jobs=self.n_jobs)
+        coarse.set_params(random_state=0, n_jobs=self.n_jobs, max_iter=limits.max_iter)
+        coarse._max_products = limits.max_products
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # any start will do
             coarse.fit(X[rows], sample_weight=w[rows])
         if self.verbose:
             print(f"start from {_COARSE_ROWS} of {len(X)} points: {coarse.status_}, rank {len(coarse.eigenvalues_)}")
-        return coarse._embed_rows(X), coarse.status_ == "interrupted"
+        return Start(coarse._embed_rows(X), coarse.n_iter_, coarse.n_products_, coarse.status_ == "interrupted")
 
     def transform(self, X: Array) -> Array:
         r"""Embed new rows.
@@ -233,15 +242,15 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         without bound away from them: a new point that lies where there was no data is embedded far out, in the direction of
         the training points nearest to it. Use ``normalize="unit"`` where only directions should count.
         """
-        return self._finish(self._embed_rows(self._check_new(X)))
+        return self._transform_rows(self._check_new(X))
 
     def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
-        return _embed(self.training_, X, self.normalize, first, self.n_jobs)
+        return _embed(self.training_, X, range(first, first + X.shape[0]), self.training_.normalize, self.n_jobs)
 
     def _extension_of(self, X: Any) -> Array:
         """With lengths, whatever ``normalize`` is: the learned kernel has them."""
         rows = self._check_new(X)
-        return _embed(self.training_, rows, None, 0, self.n_jobs)
+        return _embed(self.training_, rows, None, None, self.n_jobs)
 
     def _check_parameters(self) -> None:
         self._check_solver_parameters()
@@ -253,10 +262,12 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         check_integer("n_neighbors", self.n_neighbors, 1)
 
 
-def _embed(training: SDPTraining, X: Array, normalize: str | None, first: int, n_jobs: int | None) -> Array:
-    """All components at rows X, the first of which is row ``first`` of the input."""
+def _embed(
+    training: SDPTraining, X: Array, numbers: Numbers | None, normalize: str | None, n_jobs: int | None
+) -> Array:
+    """All components at rows X of these numbers."""
     diagonal = _AnyLength(training.diagonal) if normalize == "unit" else training.diagonal
-    return training.extension.normalized(X, diagonal, first=first, n_jobs=count_threads(n_jobs))
+    return training.extension.normalized(X, diagonal, numbers=numbers, n_jobs=count_threads(n_jobs))
 
 
 @dataclass(frozen=True)

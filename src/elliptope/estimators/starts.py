@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import NamedTuple
+
 import numpy as np
 
 from .._utils.arrays import Array
@@ -21,15 +24,36 @@ _SAMPLING = 1.5
 _BYTES = 3 * (8 + 4)
 # Part of the mass of the kernel that may be dropped: with much more of it a sample of the points is the better start.
 _MOST_DROPPED = 0.25
-# Relative gap to which the surrogate is solved, which itself errs by more; and the products that it may take.
+# Relative gap to which the surrogate is solved, which itself errs by more.
 _TOL = 1e-2
+# Products that a start may take.
 _MOST_PRODUCTS = 1000
 
 
+@dataclass(frozen=True)
+class Start:
+    """Where a solve starts from, and what it took to get there: nothing, and a random factor, by default."""
+
+    factor: Array | None = None
+    n_iter: int = 0
+    n_products: int = 0
+    interrupted: bool = False
+
+
+NO_START = Start()
+
+
+class Limits(NamedTuple):
+    """What a start may take."""
+
+    max_iter: int
+    max_products: int
+
+
 def truncated_start(
-    J: TiledOperator, kernel: FittedFormula, row_scale: Array, rank: int | str, seed: int
+    J: TiledOperator, kernel: FittedFormula, row_scale: Array, limits: Limits, seed: int
 ) -> Solution | None:
-    """The solution for the Gaussian kernel cut off where it is small.
+    """The solution for the Gaussian kernel cut off where it is small, within ``limits``.
 
     Degrees are those of J: neither they nor the diagonal change. None where most of the kernel would be dropped, where there
     are few rows or too little memory, and for kernels that cannot be cut off.
@@ -47,7 +71,13 @@ def truncated_start(
     except TooManyEntries:
         return None
     surrogate.set_row_scale(row_scale)
-    return solve(surrogate, rank=rank, tol=_TOL, max_products=_MOST_PRODUCTS, rng=np.random.default_rng(seed))
+    max_iter, max_products = limits
+    return solve(surrogate, tol=_TOL, max_iter=max_iter, max_products=max_products, rng=np.random.default_rng(seed))
+
+
+def start_limits(max_iter: int, max_products: int | None) -> Limits:
+    """At most half of what a fit may take."""
+    return Limits(max_iter // 2, min(_MOST_PRODUCTS, (max_products or 2 * _MOST_PRODUCTS) // 2))
 
 
 def start_entries(n: int) -> int:

@@ -37,15 +37,15 @@ _PRECOMPUTED: dict[type, dict[str, Field]] = {
 }
 _SPARSE: dict[type, dict[str, Field]] = {
     NeighborKernel: {
-        "points": Floats("n", "p"),
-        "scales": Floats("n", positive=True),
+        "points": Floats("n", "p", squared=True),
+        "scales": Floats("n", positive=True, squared=True),
         "n_neighbors": Integer(low=2),
         "graph": Optional(Graph("n")),
         "n_jobs": Integer(low=1),
     },
     GraphKernel: {
         "graph": Graph("n"),
-        "scales": Floats("n", positive=True),
+        "scales": Floats("n", positive=True, squared=True),
         "n_neighbors": Integer(low=2),
         "columns": Indices("n", below="p"),
     },
@@ -62,7 +62,7 @@ _EXTENSION = OneOf(
     {
         Extension: {
             "kernel": _KERNEL,
-            "w": Floats("n", positive=True),
+            "w": Floats("n", positive=True, squared=True),
             "m": Floats("n", positive=True),
             "M": Number(positive=True),
             "self_similarity": Floats("n", positive=True),
@@ -75,12 +75,12 @@ _LINEAR_EXTENSION = OneOf(
         LinearExtension: {
             "kernel": OneOf(_FITTED_FORMULA),
             "alpha": Floats("n", "r"),
-            "w": Floats("n", positive=True),
+            "w": Floats("n", positive=True, squared=True),
         }
     }
 )
 # `rows` come first: they say what n is.
-_ROWS: dict[str, Field] = {"rows": Indices("n", below="N")}
+_ROWS: dict[str, Field] = {"rows": Indices("n", below="N"), "normalize": Optional(Choice(("unit",)))}
 _TRAINING: dict[type, dict[str, Field]] = {
     SDPTraining: _ROWS | {"extension": _EXTENSION, "diagonal": _DIAGONAL},
     DiffusionTraining: _ROWS | {"extension": _EXTENSION, "factor": Floats("r")},
@@ -93,8 +93,18 @@ _TRAINING: dict[type, dict[str, Field]] = {
         "place": Indices("N", below="n", low=-1),
     },
 }
-_NULL_SPACE = OneOf({NullSpace: {"nullity": Integer(), "spectral_gap": Number(), "rank": Integer(), "unique": Flag()}})
-_CERTIFICATE = OneOf(
+_NULL_SPACE = OneOf(
+    {
+        NullSpace: {
+            "nullity": Integer(),
+            "spectral_gap": Number(),
+            "rank": Integer(),
+            "unique": Flag(),
+            "curvature": Number(),
+        }
+    }
+)
+CERTIFICATE = OneOf(
     {
         Certificate: {
             "objective": Number(),
@@ -112,14 +122,15 @@ _CERTIFICATE = OneOf(
         }
     }
 )
+STATUS = Choice(("optimal", "degenerate", "unconfirmed", "max_iter", "interrupted"))
 _COMMON: dict[str, Field] = {
     "n_features_in_": Integer(low=1, size="p"),
     "n_components_": Integer(low=1, size="k"),
     "embedding_": Floats("N", "k"),
 }
 _CERTIFIED: dict[str, Field] = {
-    "certificate_": _CERTIFICATE,
-    "status_": Choice(("optimal", "degenerate", "unconfirmed", "max_iter", "interrupted")),
+    "certificate_": CERTIFICATE,
+    "status_": STATUS,
     "n_iter_": Integer(),
     "n_products_": Integer(),
     "eigenvalues_": Floats("r"),

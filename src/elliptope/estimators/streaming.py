@@ -18,8 +18,10 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._utils.arrays import Array
 from .._utils.blocks import blocks, rows_per_block
+from .._utils.callers import underflows_to_zero
 from .._utils.checks import check_integer
 from .._utils.files import atomic_write
+from .data import ANY_NUMBER, check_finite, entries_named, refuse_no_numbers
 
 __all__ = ["score_to", "transform_to"]
 
@@ -27,7 +29,6 @@ __all__ = ["score_to", "transform_to"]
 _LEAST_ROWS = 1024
 # What is written to files.
 _FLOAT = "<f8"
-_ANY_NUMBER = {"dtype": np.float64, "ensure_all_finite": False}
 
 
 class Streaming:
@@ -39,7 +40,7 @@ class Streaming:
 
     @property
     def _accepts_sparse(self) -> bool:
-        """Whether X may be a sparse graph; rows of features are dense, as the tags say."""
+        """Whether ``fit`` was on a kernel that takes sparse graphs; rows of features are dense, as the tags say."""
         return False
 
     @abstractmethod
@@ -72,25 +73,27 @@ class Streaming:
             ``transform``, bit for bit; other blocks agree up to rounding.
         """
         blocks = self._new_blocks(X, block_rows)
-        return (self._finish(self._embed_rows(rows, first=first)) for first, rows in blocks)
+        return (self._transform_rows(rows, first) for first, rows in blocks)
 
     def score_blocks(self, X: Any, block_rows: int | None = None) -> Iterator[Array]:
         """``score_samples``, block by block; see :meth:`transform_blocks`. Yields arrays of shape (b,)."""
         blocks = self._new_blocks(X, block_rows)
         return (self._score_rows(rows, first=first) for first, rows in blocks)
 
-    def _extension_of(self, X: Any) -> Array:
-        """Ξ(x), all components, for rows that are still to be validated."""
-        return self._embed_rows(self._check_new(X))
+    @underflows_to_zero
+    def _transform_rows(self, X: Array, first: int = 0) -> Array:
+        """The columns of ``transform`` for validated rows."""
+        return self._finish(self._embed_rows(X, first=first))
 
     def _check_new(self, X: Any) -> Array:
         """Rows given after ``fit``: all are checked now, and those of a large X converted when they are used."""
         check_is_fitted(self)
         if self._accepts_sparse and sparse.issparse(X):
             return _check_graph(self, X)
+        refuse_no_numbers(X)
         rows = _rows_of(self, X).as_array()
         for part in blocks(0, len(rows), rows_per_block(rows.shape[1])):
-            _check_finite(self, rows[part], part.start)
+            check_finite(self, rows[part], part.start)
         return rows
 
     def _new_blocks(self, X: Any, block_rows: int | None) -> Iterator[tuple[int, Array]]:
@@ -102,6 +105,7 @@ class Streaming:
             graph, step = _check_graph(self, X), block_rows or self._default_rows()
             return ((part.start, graph[part]) for part in blocks(0, graph.shape[0], step))
         if hasattr(X, "shape"):
+            refuse_no_numbers(X)
             return _blocks_of_array(self, _rows_of(self, X), block_rows or self._default_rows())
         if not isinstance(X, Iterable):
             raise TypeError(f"`X` must be an array or an iterable of blocks of rows, got {type(X).__name__}.")
@@ -115,7 +119,9 @@ class Streaming:
 
 
 def _check_graph(estimator: Any, X: Any) -> Any:
-    return validate_data(estimator, X, reset=False, dtype=np.float64, accept_sparse="csr")
+    X = validate_data(estimator, X, reset=False, accept_sparse="csr", **ANY_NUMBER)
+    check_finite(estimator, X)
+    return X
 
 
 class _Rows:
@@ -129,8 +135,9 @@ class _Rows:
         return self.shape[0]
 
     def __getitem__(self, part: slice) -> Array:
-        with _located(part.start):
-            return check_array(_take(self._X, part), estimator=self._estimator, input_name="X", **_ANY_NUMBER)
+        block = _take(self._X, part)
+        with _located(part.start), entries_named(block, part.start):
+            return check_array(block, estimator=self._estimator, input_name="X", **ANY_NUMBER)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self[0 : len(self)], dtype)
@@ -143,9 +150,12 @@ class _Rows:
 
 def _rows_of(estimator: Any, X: Any) -> _Rows:
     if not _can_be_sliced(X):  # a list of rows, or something that validation will complain of
-        return _Rows(estimator, validate_data(estimator, X, reset=False, **_ANY_NUMBER))
+        with entries_named(X):
+            return _Rows(estimator, validate_data(estimator, X, reset=False, **ANY_NUMBER))
     # One row tells whether there are any, and what scikit-learn has to say of their width, their names and their kind.
-    validate_data(estimator, _take(X, slice(0, 1)), reset=False, **_ANY_NUMBER)
+    head = _take(X, slice(0, 1))
+    with entries_named(head):
+        validate_data(estimator, head, reset=False, **ANY_NUMBER)
     return _Rows(estimator, X)
 
 
@@ -169,29 +179,20 @@ def _located(first: int) -> Iterator[None]:
         raise ValueError(f"{error} (In the block of rows that starts at row {first} of `X`.)") from error
 
 
-def _check_finite(estimator: Any, X: Array, first: int) -> None:
-    finite = np.isfinite(X)
-    if not finite.all():
-        i, j = (int(k) for k in np.argwhere(~finite)[0])
-        kind = "NaN" if np.isnan(X[i, j]) else "infinity"
-        raise ValueError(
-            f"Input X contains {kind} at row {first + i}, column {j}. {type(estimator).__name__} takes finite numbers only."
-        )
-
-
 def _blocks_of_array(estimator: Any, rows: _Rows, block_rows: int) -> Iterator[tuple[int, Array]]:
     for part in blocks(0, len(rows), block_rows):
         block = rows[part]
-        _check_finite(estimator, block, part.start)
+        check_finite(estimator, block, part.start)
         yield part.start, block
 
 
 def _blocks_of_iterable(estimator: Any, blocks: Iterable[Any]) -> Iterator[tuple[int, Array]]:
     first = 0
     for given in blocks:
-        with _located(first):
-            block = validate_data(estimator, given, reset=False, ensure_min_samples=0, **_ANY_NUMBER)
-        _check_finite(estimator, block, first)
+        with _located(first), entries_named(given, first):
+            refuse_no_numbers(given)
+            block = validate_data(estimator, given, reset=False, ensure_min_samples=0, **ANY_NUMBER)
+        check_finite(estimator, block, first)
         yield first, block
         first += len(block)
 

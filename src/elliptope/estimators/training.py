@@ -14,6 +14,7 @@ class Training:
     """The n points of the program, and what embeds new ones. Read it, and change nothing in it."""
 
     rows: Array  # (n,): the row of X, or the first of equal rows, that each point is
+    normalize: str | None  # as it was in ``fit``
     extension: Extension | LinearExtension
 
     @property

@@ -14,7 +14,9 @@ from scipy.spatial.distance import pdist
 from sklearn.neighbors import NearestNeighbors
 
 from .._utils.arrays import Array
+from .._utils.callers import underflows_to_zero
 from .._utils.checks import check_extent, check_positive
+from .._utils.rounding import TINY
 
 # Neighbour whose distance sets the scale in the "knn" rule.
 _NEIGHBOUR = 10
@@ -24,7 +26,11 @@ _SEARCH_ERROR = 1e-9
 _MEDIAN_SAMPLE = 2000
 
 
-def _distinct(X: Array, name: str) -> Array:
+def _distinct(X: Array, name: str) -> tuple[Array, int]:
+    """The distinct points, divided by a power of two that makes them at most 1 in size, and its exponent.
+
+    Squares of tiny numbers would underflow.
+    """
     points = np.unique(np.asarray(X, dtype=np.float64), axis=0)
     check_extent(points)
     if len(points) < 2:
@@ -32,25 +38,28 @@ def _distinct(X: Array, name: str) -> Array:
             f"`{name}` cannot be chosen by a rule when all points are identical: X has 1 distinct row, at least 2 are "
             "needed. Check the data, or pass a number."
         )
-    return points
+    exponent = math.frexp(float(np.abs(points).max()))[1]
+    return np.ldexp(points, -exponent), exponent
 
 
-def _check_scale(scale: float, rule: str, name: str) -> float:
-    if not (0 < scale < math.inf):
+def _scale(scaled: float, exponent: int, rule: str, name: str) -> float:
+    scale = math.ldexp(scaled, exponent)
+    if not TINY <= scale < math.inf:
         raise ValueError(f"`{name}` rule {rule!r} gave {scale!r} on this data; rescale the data or pass a number.")
     return scale
 
 
+@underflows_to_zero
 def knn_bandwidth(X: Array, name: str = "bandwidth") -> float:
     """Median, over the distinct points, of the distance to the 10th nearest other point."""
-    points = _distinct(X, name)
+    points, exponent = _distinct(X, name)
     # Moving the bulk of the data to the origin keeps the search, which expands squares, accurate.
     points = points - np.median(points, axis=0)
     scale = _kth_distance(points, "auto")
     rounding = np.finfo(float).eps * np.einsum("ij,ij->i", points, points).max()
     if not rounding <= _SEARCH_ERROR * scale**2:
         scale = _kth_distance(points, "ball_tree")  # slower, on differences
-    return _check_scale(scale, "knn", name)
+    return _scale(scale, exponent, "knn", name)
 
 
 def _kth_distance(points: Array, algorithm: str) -> float:
@@ -59,12 +68,13 @@ def _kth_distance(points: Array, algorithm: str) -> float:
     return float(np.median(distances[:, -1]))
 
 
+@underflows_to_zero
 def median_bandwidth(X: Array, name: str = "bandwidth") -> float:
     """Median distance between pairs of distinct points (of a fixed subsample beyond 2000 points)."""
-    points = _distinct(X, name)
+    points, exponent = _distinct(X, name)
     if len(points) > _MEDIAN_SAMPLE:
         points = points[np.random.default_rng(0).choice(len(points), _MEDIAN_SAMPLE, replace=False)]
-    return _check_scale(float(np.median(pdist(points))), "median", name)
+    return _scale(float(np.median(pdist(points))), exponent, "median", name)
 
 
 RULES: dict[str, Callable[[Array, str], float]] = {

@@ -18,6 +18,7 @@ from scipy import sparse
 
 from .._utils.arrays import Array
 from .._utils.blocks import TILE, blocks, rows_per_block
+from .._utils.callers import underflows_to_zero
 from .._utils.threads import in_order
 from .checks import check_kernel_matrix
 from .rows import DenseRows, LogRows, SparseRows
@@ -136,6 +137,7 @@ class Kernel(KernelRule):
         ``inf`` when its functions are analytic, ``nan`` when nothing is known.
         """
 
+    @underflows_to_zero
     def __call__(self, X: Array, Y: Array | None = None) -> Array:
         return self.block(X, X if Y is None else Y)
 
@@ -147,6 +149,7 @@ class Kernel(KernelRule):
         return FittedFormula(self, points)
 
 
+@underflows_to_zero
 def kernel_matrix(kernel: Kernel, X: Array, n_jobs: int = 1) -> Array:
     """K_ij = k(x_i, x_j), shape (n, n); tiles of one half are computed by ``n_jobs`` threads and mirrored."""
     n = len(X)

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._utils.arrays import Array
 from .._utils.blocks import blocks, rows_per_block
+from .._utils.checks import as_real
 from .base import CACHED_ENTRIES, FittedKernel, Kernel, KernelRule
 from .checks import KERNEL_ROUNDING, check_kernel_matrix
 from .rows import DenseRows, LogRows
@@ -25,7 +26,8 @@ class CallableKernel(Kernel):
     function: Callable[[Array, Array], Array]
 
     def block(self, X: Array, Y: Array) -> Array:
-        K = np.array(self.function(X, Y), dtype=np.float64)
+        # Copies: a function may overwrite what it is given, and what it returns is overwritten here.
+        K = np.array(as_real("kernel", self.function(X.copy(), Y.copy()), "return"), dtype=np.float64)
         if K.shape != (len(X), len(Y)):
             raise ValueError(
                 f"`kernel` must return an array of shape ({len(X)}, {len(Y)}) for inputs with {len(X)} and {len(Y)} rows, "

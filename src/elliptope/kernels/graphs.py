@@ -6,22 +6,23 @@ import numpy as np
 from scipy import sparse
 
 from .._utils.arrays import Array
+from .._utils.checks import LARGEST_SQUARED
 
-# Coordinates beyond this, and distances below its inverse, could not be squared.
-_LARGEST = 1e150
 # Relative difference of a distance and the distance back that may be due to rounding, even to single precision.
 _ASYMMETRY = 1e-5
 
 
 def check_range(X: Array) -> None:
     size = float(np.abs(X).max(initial=0.0))
-    if size > _LARGEST:
-        raise ValueError(f"`X` must be at most {_LARGEST:g} in size, so that distances can be squared, got {size:.6g}.")
+    if size > LARGEST_SQUARED:
+        raise ValueError(
+            f"`X` must be at most {LARGEST_SQUARED:g} in size, so that distances can be squared, got {size:.6g}."
+        )
 
 
 def check_distances(d: Array) -> None:
-    if d.min(initial=0.0) < 0 or d.max(initial=0.0) > _LARGEST:
-        raise ValueError(f"`X` must hold distances from 0 to {_LARGEST:g}, got {d.min():.6g} to {d.max():.6g}.")
+    if d.min(initial=0.0) < 0 or d.max(initial=0.0) > LARGEST_SQUARED:
+        raise ValueError(f"`X` must hold distances from 0 to {LARGEST_SQUARED:g}, got {d.min():.6g} to {d.max():.6g}.")
 
 
 def one_distance_per_pair(i: Array, j: Array, d: Array, rows: Array) -> Array:
@@ -40,10 +41,10 @@ def one_distance_per_pair(i: Array, j: Array, d: Array, rows: Array) -> Array:
 
 
 def check_scales(scales: Array, rows: Array, remedy: str) -> None:
-    if scales.min() < 1 / _LARGEST:
+    if scales.min() < 1 / LARGEST_SQUARED:
         raise ValueError(
-            f"`X` must have distances of at least {1 / _LARGEST:g} among those to the n_neighbors nearest points; in row "
-            f"{rows[scales.argmin()]} the largest is {scales.min():.6g}. {remedy}."
+            f"`X` must have distances of at least {1 / LARGEST_SQUARED:g} among those to the n_neighbors nearest points; "
+            f"in row {rows[scales.argmin()]} the largest is {scales.min():.6g}. {remedy}."
         )
 
 

@@ -6,6 +6,7 @@ at exactly that distance is not found or lost by the rounding of a search, nor b
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
@@ -18,6 +19,7 @@ from sklearn.neighbors import KDTree, NearestNeighbors
 from .._utils.arrays import Array
 from .._utils.blocks import blocks, rows_per_block
 from .._utils.threads import openmp_threads, usable_cores
+from .distances import power_of_two
 
 # Candidates beyond the k-th, among which rounding may have changed the order.
 _SPARE = 2
@@ -49,6 +51,8 @@ def pair_distances(X: Array, Y: Array, i: Array, j: Array) -> Array:
 
 def pairs_within(X: Array, radius: float, n_jobs: int) -> Iterator[tuple[slice, Array, Array, Array]]:
     """Pairs (i, j), i ≤ j, at distances up to ``radius``: a slice of rows, then i, j and their distances, in order of i."""
+    exponent = power_of_two(radius, X)
+    X, radius = np.ldexp(X, exponent) if exponent else X, math.ldexp(radius, exponent)
     centred = X - np.median(X, axis=0)
     algorithm = _radius_algorithm(centred, radius)
     search = NearestNeighbors(radius=SLACK * radius, algorithm=algorithm, n_jobs=n_jobs).fit(centred)
@@ -59,7 +63,7 @@ def pairs_within(X: Array, radius: float, n_jobs: int) -> Iterator[tuple[slice, 
         i, j = i[i <= j], j[i <= j]
         d = pair_distances(X, X, i, j)
         within = d <= radius
-        yield part, i[within], j[within], d[within]
+        yield part, i[within], j[within], np.ldexp(d[within], -exponent)
 
 
 def _radius_algorithm(X: Array, radius: float) -> str:

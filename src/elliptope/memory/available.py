@@ -10,7 +10,9 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+
+from .._utils.control_groups import control_groups
 
 # Limits from here on stand for "no limit"; version 1 of control groups writes the largest multiple of the page size.
 _UNLIMITED = 2**60
@@ -84,42 +86,10 @@ def _windows_available() -> int:
 
 def _control_groups(root: Path) -> Iterator[Memory]:
     """What the limits of every group from that of this process upwards leave."""
-    own = {}
-    for line in (root / "proc/self/cgroup").read_text().splitlines():
-        _, controllers, path = line.split(":", 2)
-        if not controllers:
-            own["cgroup2"] = path
-        elif "memory" in controllers.split(","):
-            own["cgroup"] = path
-    for version, inside, mount in _mounts(root):
-        if version in own:
-            for folder in _levels(mount, own[version], inside):
-                room = _room(folder, version)
-                if room is not None:
-                    name = "/" + folder.relative_to(mount).as_posix().removeprefix(".")
-                    yield Memory(room, f"the limit of control group {name}")
-
-
-def _mounts(root: Path) -> Iterator[tuple[str, str, Path]]:
-    """Where the trees of groups are mounted: version, which group is at the mount point, and the mount point."""
-    for line in (root / "proc/self/mountinfo").read_text().splitlines():
-        left, _, right = line.partition(" - ")
-        version, _, options = right.split(" ")[:3]
-        if version == "cgroup2" or (version == "cgroup" and "memory" in options.split(",")):
-            inside, mount = left.split(" ")[3:5]
-            yield version, inside, root / mount.lstrip("/")
-
-
-def _levels(mount: Path, own: str, inside: str) -> Iterator[Path]:
-    """Folders of the group ``own`` and those above it, up to the mount point, where the group ``inside`` is.
-
-    In a container that uses the names of the host the group at the mount point is its own, whatever it is called; and so
-    it is for one moved out of sight, whose name starts with ``..``.
-    """
-    path = PurePosixPath(own)
-    path = path.relative_to(inside) if path.is_relative_to(inside) else PurePosixPath()
-    folder = mount if ".." in path.parts else mount / path
-    yield from (level for level in (folder, *folder.parents) if level.is_relative_to(mount))
+    for version, name, folder in control_groups(root, "memory"):
+        room = _room(folder, version)
+        if room is not None:
+            yield Memory(room, f"the limit of control group {name}")
 
 
 def _room(folder: Path, version: str) -> int | None:

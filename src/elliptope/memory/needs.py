@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.checks import check_choice, check_integer
+from .._utils.checks import check_choice, check_integer, is_word
 from ..sdp.tuning import TUNING
 
 _DOUBLE, _SINGLE, _INDEX = 8, 4, 8
@@ -122,7 +122,7 @@ def estimate_memory(
     size = Size(
         check_integer("n", n, 1),
         check_integer("p", p, 1),
-        WIDTH if rank == "auto" else max(WIDTH, check_integer("rank", rank, 1, "'auto' or ")),
+        WIDTH if is_word(rank, "auto") else max(WIDTH, check_integer("rank", rank, 1, "'auto' or ")),
         min(check_integer("n_landmarks", n_landmarks, 1), n),
         min(check_integer("n_neighbors", n_neighbors, 1), n),
     )

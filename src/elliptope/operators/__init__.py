@@ -1,7 +1,7 @@
 """Ways to apply the cost J to a thin matrix."""
 
 from ..kernels.base import kernel_matrix
-from .base import KernelOperator, Operator
+from .base import KernelOperator, Operator, weight_unit
 from .dense import DenseOperator
 from .matrix import as_operator
 from .nystroem.operator import NystroemOperator
@@ -21,4 +21,5 @@ __all__ = [
     "TruncatedOperator",
     "as_operator",
     "kernel_matrix",
+    "weight_unit",
 ]

@@ -29,6 +29,8 @@ from .metric import Metric
 ROUNDINGS = 8
 # Factor over bounds that are of first order in errors below 1e-2; it covers the second order and the rounding of the bound.
 MARGIN = 1.1
+# Exponent of two up to which weights are used as they are: squares of them, and of costs made of those, are finite.
+_ORDINARY_WEIGHT = 100
 
 
 class Operator(ABC):
@@ -237,6 +239,12 @@ class SingleOperator(ScaledOperator):
         return self._diagonal_of_K
 
 
+def weight_unit(w: Array) -> float:
+    """The unit in which weights are counted: 1, or a power of four close to the largest where its square is out of range."""
+    _, exponent = math.frexp(float(w.max()))
+    return 1.0 if abs(exponent) <= _ORDINARY_WEIGHT else 4.0 ** (exponent // 2)
+
+
 class KernelOperator(ScaledOperator):
     r"""A kernel matrix, normalised as in diffusion maps, deflated, and scaled row by row.
 
@@ -245,6 +253,8 @@ class KernelOperator(ScaledOperator):
     .. math:: \bar A_{ij} = \frac{K_{ij}}{\sqrt{m_i m_j}} - (v_0 v_0^\top)_{ij}, \quad v_0 = \sqrt{m/M},
               \qquad J = \operatorname{Diag}(t)\, \bar A\, \operatorname{Diag}(t).
 
+    Weights count in a ``unit``: w, m and M are those of w/unit. It is 1, unless weights are so large or small that M would
+    overflow or vanish.
     The row scale t is :math:`w\sqrt d` for the SDP and :math:`\sqrt w` for the spectrum of Abar on L²(w). The deflation
     basis Q has the one column :math:`t v_0`.
     """
@@ -252,7 +262,8 @@ class KernelOperator(ScaledOperator):
     def __init__(self, n: int, sample_weight: Array | None = None) -> None:
         self.n = n
         w = np.ones(n) if sample_weight is None else np.asarray(as_numpy(sample_weight), dtype=np.float64)
-        self.w = like(self.kernel_diagonal(), w)
+        self.unit = weight_unit(w)
+        self.w = like(self.kernel_diagonal(), w / self.unit)
         self.m = self.degrees()
         if not all_nonzero(self.m > 0):
             raise ValueError(f"`kernel` must have positive row sums, got a minimum of {smallest(self.m):.6g}.")

@@ -11,7 +11,7 @@ import numpy as np
 from .._utils.arrays import Array, as_numpy, hollow, largest, namespace, smallest
 from .._utils.blocks import TILE, blocks
 from .._utils.rounding import UNIT
-from .._utils.threads import ONE_THREAD, has_fast_small_products
+from .._utils.threads import ONE_THREAD, blas_threads, has_fast_small_products, in_order
 from .base import ROUNDINGS, KernelOperator, Operator, ScaledOperator, SingleOperator
 
 # Rows from which on the time of a product is that of reading K, so that single precision is faster.
@@ -26,20 +26,27 @@ def thin_product(K: Array, V: Array) -> Array:
     With the thin matrix on the left BLAS reads K as it lies in memory.
     """
     n, r = V.shape
-    small = n * n * r <= _SMALL_PRODUCT
-    # Larger problems use the threads of BLAS instead.
-    if small or n > ONE_THREAD or not isinstance(K, np.ndarray) or not has_fast_small_products():
+    if not isinstance(K, np.ndarray):
         return (V.T @ K).T
-    return product_in_panels(K, V)
+    if n > ONE_THREAD:
+        return product_in_panels(K, V, TILE, blas_threads())
+    if n * n * r <= _SMALL_PRODUCT or not has_fast_small_products():
+        return (V.T @ K).T
+    # Panels that are small enough not to be copied: a third less time at n = 600. Half, to be safely below.
+    count = -(-n * n * r // (_SMALL_PRODUCT // 2))
+    return product_in_panels(K, V, -(-n // count))
 
 
-def product_in_panels(K: Array, V: Array) -> Array:
-    """The same by panels of rows that are small enough not to be copied: a third less time at n = 600."""
-    n, r = V.shape
-    count = -(-n * n * r // (_SMALL_PRODUCT // 2))  # half, to be safely below
-    G = np.empty((r, n))
-    for rows in blocks(0, n, -(-n // count)):
-        np.matmul(V.T, K[rows].T, out=G[:, rows])
+def product_in_panels(K: Array, V: Array, height: int, n_threads: int = 1) -> Array:
+    """The same, by panels of so many rows of K, which threads share: unlike those of BLAS, they sleep while they wait."""
+    G = np.empty(V.T.shape, dtype=K.dtype)
+    left = np.asarray(V.T, dtype=K.dtype)
+
+    def fill(rows: slice) -> None:
+        np.matmul(left, K[rows].T, out=G[:, rows])
+
+    for _ in in_order(fill, blocks(0, len(K), height), n_threads):
+        pass
     return G.T
 
 
@@ -67,7 +74,7 @@ class DenseStorage(ScaledOperator):
         K = xp.asarray(self._K, dtype=xp.float32)
 
         def product(V: Array) -> Array:
-            return xp.asarray((xp.asarray(V.T, dtype=xp.float32) @ K).T, dtype=xp.float64)
+            return xp.asarray(thin_product(K, xp.asarray(V, dtype=xp.float32)), dtype=xp.float64)
 
         return SingleOperator(self, product)
 

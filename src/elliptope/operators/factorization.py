@@ -18,6 +18,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from .._utils.arrays import Array
 from .._utils.blocks import ROWS, blocks
 from .._utils.rounding import gamma
+from .._utils.threads import ONE_THREAD_FACTORIZES, all_blas_threads
 
 # OpenBLAS's own parallel factorisation overruns its buffers where matrices are large: n = 16 000 on two threads ends in a
 # segmentation fault (0.3.30, SkylakeX). Larger matrices are factorised by panels.
@@ -50,9 +51,10 @@ def cholesky(A: Array, largest_whole: int = _LARGEST_WHOLE, panel: int = ROWS) -
 
     The strict upper triangle is neither read nor written. Matrices beyond ``largest_whole`` go by panels of so many columns.
     """
-    if len(A) > largest_whole:
-        return _cholesky_by_panels(A, panel)
-    L, info = dpotrf(A, lower=1, clean=0, overwrite_a=1)
+    with all_blas_threads(len(A) > ONE_THREAD_FACTORIZES):
+        if len(A) > largest_whole:
+            return _cholesky_by_panels(A, panel)
+        L, info = dpotrf(A, lower=1, clean=0, overwrite_a=1)
     return L if completed(L, info) else None
 
 

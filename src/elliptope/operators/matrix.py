@@ -13,6 +13,7 @@ from .._utils.arrays import Array, all_nonzero, hollow, is_foreign, is_sparse, l
 from .._utils.blocks import TILE, blocks
 from .._utils.checks import as_real, check_entries, check_real, check_vector
 from .._utils.rounding import UNIT, gamma
+from .._utils.threads import ONE_THREAD, all_blas_threads
 from .base import ROUNDINGS, Operator
 from .dense import DenseStorage
 from .metric import Metric
@@ -55,8 +56,11 @@ class MatrixFree(Operator):
         self._diagonal = row_scale**2 * d
 
     def _product(self, V: Array) -> Array:
-        """C V, finite."""
-        P = as_real("cost", self._C.matmat(V))
+        """C V, finite; from a copy of V, which the user's operator may overwrite."""
+        with all_blas_threads(self.n > ONE_THREAD):
+            P = as_real("cost", self._C.matmat(V.copy()), "return")
+        if P.shape != V.shape:
+            raise ValueError(f"`cost` must return products of shape {V.shape}, got shape {P.shape}.")
         check_entries("cost", P, lambda row, column: f"row {row} of a product")
         return P
 
@@ -73,7 +77,9 @@ class MatrixFree(Operator):
 
     def _diagonal_of_C(self) -> Array:
         if hasattr(self._C, "diagonal"):
-            d = np.asarray(as_real("cost", self._C.diagonal()), dtype=np.float64)
+            d = np.asarray(as_real("cost", self._C.diagonal(), "return"), dtype=np.float64)
+            if d.shape != (self.n,):
+                raise ValueError(f"`cost` must have a diagonal of shape ({self.n},), got shape {d.shape}.")
             check_entries("cost", d, lambda row: f"row {row} of its diagonal")
             return d
         found = np.empty(self.n)

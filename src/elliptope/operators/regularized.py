@@ -24,6 +24,7 @@ from scipy.linalg.lapack import dlauum, dpotrf, dpotrs, dtrtri, dtrtrs
 
 from .._utils.arrays import Array
 from .._utils.rounding import UNIT, gamma
+from .._utils.threads import ONE_THREAD, ONE_THREAD_FACTORIZES, all_blas_threads
 from .base import ROUNDINGS, ExplicitOperator, Operator
 from .factorization import Factorization, cholesky, cholesky_rounding, cholesky_solver
 from .metric import Metric
@@ -81,7 +82,8 @@ class RegularizedOperator(Operator):
             X = np.tril(T)  # (n, n)
             X += np.tril(X, -1).T
         rounding = self._rounding(X)
-        S = dtrmm(1.0, F, dtrmm(1.0, F, X.T), side=1, trans_a=1, overwrite_b=1)  # F X Fᵀ
+        with all_blas_threads(self.n > ONE_THREAD):
+            S = dtrmm(1.0, F, dtrmm(1.0, F, X.T), side=1, trans_a=1, overwrite_b=1)  # F X Fᵀ
         S[np.diag_indices(self.n)] += self.rho * (1 + shift)
         rounding += cholesky_rounding(self.n, float(np.abs(S.diagonal()).sum()))
         L = cholesky(S)
@@ -121,11 +123,13 @@ class RegularizedMetric(Metric):
         n = len(F)
         self._F, self._rho, self._ceiling = F, rho, ceiling
         self.c = (reference + ceiling) / n
-        N = self.c * dlauum(F, lower=0)[0]
-        N[np.diag_indices(n)] += rho
-        # The upper triangle of F Fᵀ is the lower one of its transpose, in the order that LAPACK reads.
-        self.Q = dpotrf(np.asfortranarray(np.triu(N).T), lower=1, clean=1, overwrite_a=1)[0]
-        self._E = dtrsm(1.0, self.Q, np.triu(F), lower=1)
+        with all_blas_threads(n > ONE_THREAD_FACTORIZES):
+            N = self.c * dlauum(F, lower=0)[0]
+            N[np.diag_indices(n)] += rho
+            # The upper triangle of F Fᵀ is the lower one of its transpose, in the order that LAPACK reads.
+            self.Q = dpotrf(np.asfortranarray(np.triu(N).T), lower=1, clean=1, overwrite_a=1)[0]
+        with all_blas_threads(n > ONE_THREAD):
+            self._E = dtrsm(1.0, self.Q, np.triu(F), lower=1)
 
     @cached_property
     def largest(self) -> float:  # type: ignore[override]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
 from .._utils.arrays import Array, as_numpy
-from .._utils.threads import in_order, one_blas_thread
+from .._utils.threads import in_order
 from .base import KernelOperator, ScaledOperator
 
 # Up to so many rows a sparse matrix is made dense for the proof (0.8 GB), and a product is too short for a second thread.
@@ -59,11 +59,9 @@ class SparseStorage(ScaledOperator):
                 P += part.deflated[:, None] * V[rows]
             out[rows] = P
 
-        # Setting the threads of BLAS takes longer than a small product.
-        with one_blas_thread() if len(self._parts) > 1 else nullcontext():
-            QV = self._Q.T @ V
-            for _ in in_order(fill, self._parts, len(self._parts)):
-                pass
+        QV = self._Q.T @ V
+        for _ in in_order(fill, self._parts, len(self._parts)):
+            pass
         return out
 
     def _part(self, rows: slice) -> _Part:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from .._utils.arrays import Array
+from .._utils.checks import LARGEST_SQUARED
 from .container import ModelFileError, is_fortran, shown
 from .fields import LARGEST_INTEGER, Field, Packing, Reading, take
 
@@ -56,16 +57,18 @@ class ArrayField(Field):
 
 
 class Floats(ArrayField):
-    """Finite numbers; positive ones if asked for."""
+    """Finite numbers; if asked for, positive ones, and such that can be squared."""
 
     dtype = "<f8"
 
-    def __init__(self, *shape: str, positive: bool = False) -> None:
-        self.shape, self.positive = shape, positive
+    def __init__(self, *shape: str, positive: bool = False, squared: bool = False) -> None:
+        self.shape, self.positive, self.squared = shape, positive, squared
 
     def check(self, array: Array, place: str) -> None:
         if not np.isfinite(array).all() or (self.positive and not (array > 0).all()):
             raise ModelFileError(f"`{place}` must be {'positive and ' if self.positive else ''}finite")
+        if self.squared and array.size and (largest := float(np.abs(array).max())) > LARGEST_SQUARED:
+            raise ModelFileError(f"`{place}` must be at most {LARGEST_SQUARED:g} in size, got {largest:.3g}")
 
 
 class Indices(ArrayField):

@@ -20,24 +20,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import accumulate
 from operator import mul
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from .._utils.arrays import Array
 
 HEADER = "header.json"
-# Bounds the memory that a malicious header can take: parsed JSON needs about 25 times the size of its text.
-LARGEST_HEADER = 16 * 2**20
-# Entries that a file may have; a model has about ten.
-_MOST_ENTRIES = 64
 # Bytes that are read at a time.
 _CHUNK = 2**20
 # A zip archive begins with the local header of its first entry: these bytes first, the name of the entry at byte 30.
 _LOCAL_HEADER = b"PK\x03\x04"
 _NAME_AT = 30
-# The archive comment: this label, and the hexadecimal digits of the checksum.
-_LABEL = b"elliptope model, sha256 "
+# Hexadecimal digits of the checksum, in the archive comment.
 _DIGITS = 64
 # The same date (the earliest that zip has) and system (Unix) in all files: equal models make equal files.
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -54,26 +49,48 @@ _OTHERS = {
     b"\x78": "it is zlib data, such as joblib writes with compression; if you trust the file, use joblib.load",
     b"\x1f\x8b": "it is gzip data; uncompress it first",
     b"\x93NUMPY": "it is a single array in .npy format",
-    _LOCAL_HEADER: "it is a zip archive (as .npz files are), but not one that `save` wrote",
 }
+
+
+class Kind(NamedTuple):
+    """A kind of files in this format.
+
+    ``most_entries`` and ``largest_header`` bound the memory that a malicious file can take: parsed JSON needs about 25 times
+    the size of its text.
+    """
+
+    name: str
+    writer: str
+    most_entries: int
+    largest_header: int
+
+    @property
+    def label(self) -> bytes:
+        """The archive comment, up to the checksum."""
+        return f"elliptope {self.name}, sha256 ".encode()
+
+
+# A model has about ten entries, and a header of some kilobytes.
+MODEL = Kind("model", "`save`", 64, 16 * 2**20)
 
 
 class ModelFileError(ValueError):
     """A model that cannot be stored; or a file that is no model, is incomplete, or was altered."""
 
 
-def write(file: BinaryIO, header: dict[str, Any], arrays: dict[str, Array]) -> None:
+def write(file: BinaryIO, header: dict[str, Any], arrays: dict[str, Array], kind: Kind = MODEL) -> None:
     """Write a container to a file that is open for writing and reading. Equal arguments give equal bytes."""
     text = json.dumps(header, allow_nan=False, indent=1).encode()
-    if len(text) > LARGEST_HEADER:
-        raise ModelFileError(f"its header would take {len(text)} bytes, more than the {LARGEST_HEADER} that are allowed")
+    largest = kind.largest_header
+    if len(text) > largest:
+        raise ModelFileError(f"its header would take {len(text)} bytes, more than the {largest} that are allowed")
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         _add(archive, HEADER, text, np.empty(0, dtype=np.uint8))
         for name, array in arrays.items():
             fortran_order = is_fortran(array)
             preamble = npy_preamble(array.dtype.str, array.shape, fortran_order)
             _add(archive, f"{name}.npy", preamble, array.reshape(-1, order="F" if fortran_order else "C").view(np.uint8))
-        archive.comment = _LABEL + bytes(_DIGITS)
+        archive.comment = kind.label + bytes(_DIGITS)
     end = file.seek(-_DIGITS, os.SEEK_END)
     digest = _sha256(file, end)
     file.seek(end)
@@ -116,41 +133,44 @@ def _sha256(file: BinaryIO, end: int) -> bytes:
 
 
 @contextmanager
-def open_archive(path: str | os.PathLike) -> Iterator[Archive]:
+def open_archive(path: str | os.PathLike, kind: Kind = MODEL) -> Iterator[Archive]:
     """The container at ``path``, with its checksum verified. Errors, also those raised within the block, name the file."""
+    if not isinstance(path, str | bytes | os.PathLike):  # an integer would be taken for an open file
+        raise TypeError(f"`path` must be the name of a file, got {path!r} of type {type(path).__name__}.")
     try:
         with open(path, "rb") as file:
-            size = _verify(file)
+            size = _verify(file, kind)
             try:
                 archive = zipfile.ZipFile(file)
             except _ZIP_ERRORS as error:
-                raise ModelFileError(f"it is not the archive that `save` writes ({error})") from error
+                raise ModelFileError(f"it is not the archive that {kind.writer} writes ({error})") from error
             with archive:
-                yield Archive(archive, size)
+                yield Archive(archive, size, kind)
     except ModelFileError as error:
         raise ModelFileError(f"{os.fspath(path)!r} cannot be loaded: {error}.") from error
 
 
-def _verify(file: BinaryIO) -> int:
-    """Raise unless the file is a model with the right checksum; return its size."""
+def _verify(file: BinaryIO, kind: Kind) -> int:
+    """Raise unless the file is of this kind, with the right checksum; return its size."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     start = file.read(_NAME_AT + len(HEADER))
     if not start:
         raise ModelFileError("it is empty")
     if start[:4] != _LOCAL_HEADER[: len(start)] or start[_NAME_AT:] != HEADER.encode()[: max(len(start) - _NAME_AT, 0)]:
-        kind = next((text for magic, text in _OTHERS.items() if start.startswith(magic)), "it is no model file")
-        raise ModelFileError(kind)
-    length = len(_LABEL) + _DIGITS
+        others = {**_OTHERS, _LOCAL_HEADER: f"it is a zip archive (as .npz files are), but not one that {kind.writer} wrote"}
+        found = next((text for magic, text in others.items() if start.startswith(magic)), f"it is no {kind.name} file")
+        raise ModelFileError(found)
+    length = len(kind.label) + _DIGITS
     file.seek(max(size - length, 0))
     comment = file.read(length)
-    if not comment.startswith(_LABEL):
+    if not comment.startswith(kind.label):
         raise ModelFileError("it is truncated, or something was appended: it does not end with its checksum")
-    expected, found = comment[len(_LABEL) :], _sha256(file, size - _DIGITS)
-    if found != expected:
+    expected, digest = comment[len(kind.label) :], _sha256(file, size - _DIGITS)
+    if digest != expected:
         raise ModelFileError(
             "it has been altered or damaged since it was written: its SHA-256 begins with "
-            f"{shown(found[:12].decode())}, and should begin with {shown(expected[:12].decode('latin-1'))}"
+            f"{shown(digest[:12].decode())}, and should begin with {shown(expected[:12].decode('latin-1'))}"
         )
     return size
 
@@ -158,16 +178,17 @@ def _verify(file: BinaryIO) -> int:
 class Archive:
     """The entries of an open container."""
 
-    def __init__(self, archive: zipfile.ZipFile, size: int) -> None:
-        self._archive = archive
+    def __init__(self, archive: zipfile.ZipFile, size: int, kind: Kind) -> None:
+        self._archive, self._kind = archive, kind
         self._entries = self._checked_entries(size)
         self.header = self._read_header()
         self._unread = set(self._entries) - {HEADER}
 
     def _checked_entries(self, size: int) -> dict[str, zipfile.ZipInfo]:
         entries = self._archive.infolist()
-        if len(entries) > _MOST_ENTRIES:
-            raise ModelFileError(f"it has {len(entries)} entries, more than the {_MOST_ENTRIES} that are allowed")
+        most = self._kind.most_entries
+        if len(entries) > most:
+            raise ModelFileError(f"it has {len(entries)} entries, more than the {most} that are allowed")
         by_name = {entry.filename: entry for entry in entries}
         if len(by_name) < len(entries):
             raise ModelFileError("it has two entries of the same name")
@@ -181,9 +202,9 @@ class Archive:
         return by_name
 
     def _read_header(self) -> dict[str, Any]:
-        length = self._entries[HEADER].file_size
-        if length > LARGEST_HEADER:
-            raise ModelFileError(f"its header has {length} bytes, more than the {LARGEST_HEADER} that are allowed")
+        length, largest = self._entries[HEADER].file_size, self._kind.largest_header
+        if length > largest:
+            raise ModelFileError(f"its header has {length} bytes, more than the {largest} that are allowed")
         with self._open(HEADER) as part:
             text = part.read(length)
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._utils.arrays import Array
+from .._utils.callers import warn
 from ..estimators.certified import CertifiedEmbedding
 from ..estimators.path.path import check_bandwidths, follow_path, shortcomings
 from ..estimators.path.records import BandwidthPath, PathRecord
@@ -93,7 +93,7 @@ def make_slider(
     reasons = _reasons(path, drafts, budget, interrupted)
     messages = [*(reasons if interrupted else []), *shortcomings([record for record in records if record is not own])]
     if messages:
-        warnings.warn(f"write_report: {' '.join(messages)}", ConvergenceWarning, stacklevel=4)
+        warn(f"write_report: {' '.join(messages)}", ConvergenceWarning)
     if automatic and len(others) < 2 * _STEPS:
         reasons.insert(0, f"{len(others) + 1} bandwidths instead of {2 * _STEPS + 1}, because there are many rows.")
     return Slider(BandwidthPath(records, path.missing, w), records.index(own), " ".join(reasons) or None, interrupted)
@@ -150,7 +150,7 @@ def _reasons(path: BandwidthPath, drafts: list[PathRecord], budget: int | None, 
         reasons.append(f"{_listed(path.missing)} left out: stopped by hand.")
     elif path.missing:
         last = min(record.bandwidth for record in path.records)
-        reasons.append(f"{_listed(path.missing)} left out: no optimum that is settled was found at {last:.4g}.")
+        reasons.append(f"{_listed(path.missing)} left out: at σ = {last:.4g} no unique optimum was found.")
     return reasons
 
 

@@ -98,8 +98,9 @@ def _exact_claim(c: Certificate) -> str:
     if not math.isfinite(c.exact_interval[1]) or c.grade == "estimate":
         return f"{reached}. How much higher another one could get is not known."
     return (
-        f"{reached}, and no embedding gets above {high}{_exception(c)}: what could still be gained there is at most "
-        f"{share_text(c.exact_relative_gap)}. These bounds take in all that the approximation may have changed."
+        f"{reached}, and no embedding gets above {high}{_exception(c)}: at most "
+        f"{share_text(c.exact_relative_gap)} is still missing there. These bounds allow for all that the approximation may "
+        f"have changed."
     )
 
 
@@ -109,9 +110,8 @@ def _reason(c: Certificate, n: int) -> str:
     if c.grade == "probabilistic":
         return (
             "The bound comes from a test, not from a proof: vectors drawn at random were multiplied by a matrix, over and "
-            "over, which makes every way to a higher objective stand out, wherever it leads. A way could be missed only if "
-            "all of the vectors had, by chance, next to nothing in common with it. The probability above is that of such "
-            "bad luck, for any data."
+            "over, which shows every direction in which the objective could still grow. A direction is missed only if all "
+            "of the vectors are, by chance, almost perpendicular to it. The probability above bounds that, for any data."
         )
     return (
         f"This was proved by computations with a matrix of {n} rows and {n} columns, with all their rounding "
@@ -121,12 +121,10 @@ def _reason(c: Certificate, n: int) -> str:
 
 def _room(c: Certificate, tol: float) -> str:
     if not math.isfinite(c.relative_gap):
-        return "So there may be much to gain."
-    whole = "the size of the problem"
-    if c.weights != "own":
-        whole = "what has been gained over an embedding in which no row takes notice of any other"
+        return "So a much better embedding may exist."
+    whole = "size of the problem" if c.weights == "own" else "improvement over a structureless embedding"
     asked = _two_digits(Decimal(repr(tol)))
-    return f"What could still be gained is at most {share_text(c.relative_gap)} of {whole} ({asked} was asked for)."
+    return f"At most {share_text(c.relative_gap)} of the {whole} is still missing ({asked} was asked for)."
 
 
 def _verdict(record: PathRecord) -> str:
@@ -146,11 +144,11 @@ def _verdict(record: PathRecord) -> str:
         if not math.isfinite(record.bandwidth):
             remedy = "With a kernel that reaches farther, such as one of more neighbours,"
         return (
-            f"But the picture is not settled by that: {why}. Do not read meaning into its details. {remedy} there may be "
+            f"But this picture is not the only one: {why}. Do not read meaning into its details. {remedy} there may be "
             "only one optimum."
         )
     cause = "was stopped by hand" if record.status == "interrupted" else "ran out of iterations or of precision"
     return (
-        f"The solver {cause} before it reached what was asked for. Positions may still change: take the picture for a "
-        "draft, and fit again with more iterations or a larger tolerance."
+        f"The solver {cause} before it reached what was asked for. Positions may still change: this picture is a draft. Fit "
+        "again with more iterations or a larger tolerance."
     )

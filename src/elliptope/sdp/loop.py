@@ -11,7 +11,7 @@ import numpy as np
 from .._utils.arrays import Array, hstack, largest
 from .._utils.rounding import UNIT, round_up
 from .ascent import Method
-from .certificates.certificate import NATURAL, Certificate, carried_over, no_bound
+from .certificates.certificate import NATURAL, Certificate, carried_over, needed_stationarity, no_bound
 from .certificates.certifier import attempt_proof, certify_converged, prove, quick_bound
 from .certificates.probabilistic import MAX_FAILURES, estimate_gap
 from .certificates.uniqueness import ZERO
@@ -149,9 +149,10 @@ class Loop:
                 if certificate.stationarity <= target:
                     return certificate
                 if not stalled:
-                    # Where the next eigenvalue is small, a better iterate may tell another null space.
+                    # Where the next eigenvalue or the curvature is small, a better iterate may tell another null space.
                     null = certificate.null_space
-                    held = (certificate, self.last) if null is not None and null.spectral_gap > 100 * ZERO else None
+                    clear = null is not None and min(null.spectral_gap, null.curvature) > 100 * ZERO
+                    held = (certificate, self.last) if clear else None
                     continue
                 # A column that is almost zero is almost free to move; without it the rest may settle.
                 trimmed = drop_columns(self.last.H, 10 * SMALL_COLUMN, self.rng)
@@ -204,12 +205,11 @@ class Loop:
         return certificate, direction, converged
 
     def _needed_stationarity(self, certificate: Certificate) -> float:
-        """B* moves by about the stationarity over the spectral gap of L: what it takes for B* to be well within ``tol``."""
+        """What it takes for B to be within ``tol`` of B*, well within where that is cheap: no less than the verdict asks."""
         null = certificate.null_space
         if not self.polish or certificate.weights not in NATURAL or (null is not None and not null.unique):
             return math.inf
-        gap = 1.0 if null is None else null.spectral_gap
-        return max(self.tuning.polish * self.tol * gap, 100 * UNIT)  # rounding leaves no less
+        return max(needed_stationarity(certificate, self.tol, self.tuning.polish), 100 * UNIT)  # rounding leaves no less
 
     def _escape(self, direction: Array | None) -> Array | None:
         """Append a direction of negative curvature of L as a new column, as far as that ascends."""

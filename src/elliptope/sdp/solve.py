@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._utils.arrays import Array, like
-from .._utils.checks import check_bool, check_callable, check_choice, check_factor, check_integer, check_positive, check_rng
-from .._utils.threads import ONE_THREAD, one_blas_thread
+from .._utils.callers import underflows_to_zero
+from .._utils.checks import (
+    check_bool,
+    check_callable,
+    check_choice,
+    check_factor,
+    check_integer,
+    check_rng,
+    check_tol,
+    is_word,
+)
+from .._utils.threads import one_blas_thread
 from ..operators import as_operator
 from .ascent import METHODS
 from .certificates.certificate import Certificate
-from .certificates.certifier import prove
+from .certificates.certifier import prove, quick_bound
 from .certificates.uniqueness import ZERO
 from .factors import random_start
 from .loop import Loop, Progress
-from .problem import Meter, Problem
+from .problem import Meter, OutOfProducts, Problem
 from .steps import normalize_rows
 from .tuning import TUNING, Tuning
 from .verdict import Ended, verdict
@@ -42,8 +51,8 @@ class Solution:
     certificate : Certificate
     status : {"optimal", "degenerate", "unconfirmed", "max_iter", "interrupted"}
         ``"degenerate"``: the objective is optimal, but other B attain it, to working precision. ``"unconfirmed"``: it is
-        optimal, and whether other B attain it could not be established; only with ``polish``, without which ``"optimal"``
-        is said of the objective alone.
+        optimal, and whether other B attain it could not be established; only with ``polish``. Without, ``"optimal"`` is said
+        of the objective alone: B is accurate to about the root of ``tol``, or less where it is hardly determined.
     message : str
         Why, and what to change.
     n_iter, n_products : int
@@ -65,6 +74,7 @@ class Solution:
         return f"Solution({self.status}: n={n}, {r} columns, {self.n_products} products, {self.certificate!r})"
 
 
+@underflows_to_zero
 def solve(
     cost: Any,
     diagonal: Array | None = None,
@@ -95,10 +105,10 @@ def solve(
     rank : int or "auto"
         Columns of the starting factor, at most n; the certificate adds more when they are needed.
     tol : float
-        Certified ``relative_gap`` to reach.
+        Certified ``relative_gap`` to reach, below 1.
     polish : bool
         The objective is of second order in the error of the factor. True: go on until the factor itself, and not only its
-        objective, is accurate to ``tol``.
+        objective, is accurate to ``tol``, and find out whether the optimum is unique. The estimators do so.
     max_iter : int
         Iterations, over all phases; and, where ``max_products`` is not given, 20 block products for each of them.
     max_products : int, optional
@@ -119,7 +129,9 @@ def solve(
         Look at its ``status``: nothing is raised, and no warning is given, when it is not ``"optimal"``.
     """
     check_choice("method", method, tuple(METHODS))
-    tol, max_iter = check_positive("tol", tol), check_integer("max_iter", max_iter, 1)
+    tol, max_iter = check_tol(tol), check_integer("max_iter", max_iter, 1)
+    if not isinstance(tuning, Tuning):
+        raise ValueError(f"`tuning` must be a Tuning, got {tuning!r}.")
     check_callable("callback", callback)
     polish, rng = check_bool("polish", polish), check_rng(rng)
     problem = Problem(as_operator(cost, diagonal), tuning)
@@ -129,7 +141,7 @@ def solve(
     # A factorisation tells whether the optimum is unique only at a factor that is accurate.
     aim = min(tol, ZERO) if polish and problem.operator.can_factor else tol
     loop = Loop(Meter(problem, limit), METHODS[method], aim, polish, max_iter, rng, callback)
-    with one_blas_thread() if problem.n <= ONE_THREAD else nullcontext():
+    with one_blas_thread():
         certificate = loop.run(like(problem.offset, _start(problem, rank, start, rng)))
     spent, increase = f"{max_iter} iterations", "max_iter"
     if loop.out_of_products:
@@ -141,7 +153,7 @@ def _solution(loop: Loop, certificate: Certificate, tol: float, ended: Ended) ->
     loop.certified = loop.last.gain + certificate.gap
     final = loop.progress(loop.last, ended.iterations)
     final = final._replace(bound=certificate.upper_bound, relative_gap=certificate.relative_gap)
-    status, message = verdict(certificate, ended, tol, loop.polish, loop.tuning.polish)
+    status, message = verdict(certificate, ended, tol, loop.polish)
     return Solution(
         factor=loop.last.H,
         dual=loop.last.y,
@@ -160,17 +172,19 @@ def _start(problem: Problem, rank: int | str, start: Array | None, rng: np.rando
         start = check_factor("start", start, n)
         _, exponents = np.frexp(np.abs(start).max(axis=1))  # no length is to overflow or underflow
         return normalize_rows(np.ldexp(start, -exponents[:, None]), rng)
-    if rank == "auto":
+    if is_word(rank, "auto"):
         rank = problem.tuning.rank
     return random_start(n, min(check_integer("rank", rank, 1, "'auto' or "), n), rng)
 
 
+@underflows_to_zero
 def certify(
     cost: Any,
     factor: Array,
     diagonal: Array | None = None,
     *,
     tol: float = 1e-6,
+    max_products: int = 100_000,
     rng: np.random.Generator | int | None = None,
 ) -> Certificate:
     """Bound how far the objective of a given factor is from the optimum. The factor is not improved.
@@ -186,15 +200,24 @@ def certify(
         H with unit rows, to 1e-8; they are normalised first.
     tol : float
         Relative gap that is aimed at. The bound may be larger, where the factor is no better.
+    max_products : int
+        Block products, as many as a :func:`solve` may take by default. Where they do not suffice, the bound is larger.
     rng : Generator, int or None
         For tests with random vectors, where J cannot be factorised.
     """
-    tol, rng = check_positive("tol", tol), check_rng(rng)
-    meter = Meter(Problem(as_operator(cost, diagonal)))
+    tol, rng, limit = check_tol(tol), check_rng(rng), check_integer("max_products", max_products, 1)
+    meter = Meter(Problem(as_operator(cost, diagonal)), limit)
     H = check_factor("factor", factor, meter.problem.n)
     lengths = np.linalg.norm(H, axis=1)
     row = int(np.abs(lengths - 1).argmax())
     if abs(lengths[row] - 1) > 1e-8:
         raise ValueError(f"`factor` must have rows of length 1, got {lengths[row]:.6g} in row {row}.")
-    with one_blas_thread() if meter.problem.n <= ONE_THREAD else nullcontext():
-        return prove(meter, meter.evaluate(like(meter.problem.offset, normalize_rows(H, rng))), rng, tol)
+    with one_blas_thread():
+        iterate = meter.evaluate(like(meter.problem.offset, normalize_rows(H, rng)))
+        # Products for a last bound are kept back.
+        meter.limit = max(limit - meter.problem.tuning.lanczos_steps, 0.5 * limit)
+        try:
+            return prove(meter, iterate, rng, tol)
+        except OutOfProducts:
+            meter.limit = limit
+            return quick_bound(meter, iterate, rng)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .._utils.rounding import round_up
-from .certificates.certificate import NATURAL, Certificate
+from .certificates.certificate import NATURAL, Certificate, needed_stationarity
 from .certificates.uniqueness import NullSpace
 
 
@@ -19,27 +19,25 @@ class Ended:
     iterations: int
 
 
-def verdict(certificate: Certificate, ended: Ended, tol: float, polish: bool, settled: float) -> tuple[str, str]:
-    """Status and message of a solve with that certificate.
-
-    ``settled`` is the stationarity, relative to ``tol``, of rows that were polished.
-    """
+def verdict(certificate: Certificate, ended: Ended, tol: float, polish: bool) -> tuple[str, str]:
+    """Status and message of a solve with that certificate."""
     gap = f"relative gap {round_up(certificate.relative_gap, 3)} ({certificate.grade}), tol={tol:.2e}"
     reached = certificate.relative_gap <= tol and certificate.grade != "estimate"
     if ended.stop == "interrupted":
         return "interrupted", f"stopped by the user ({gap})"
-    if reached and ended.stop == "max_iter" and polish and certificate.stationarity > settled * tol:
+    unsettled = polish and certificate.stationarity > needed_stationarity(certificate, tol)
+    if reached and ended.stop == "max_iter" and unsettled:
         return "max_iter", (
             f"the objective is optimal ({gap}), but {ended.spent} were not enough for an accurate factor: its rows are "
             f"stationary to {certificate.stationarity:.1e}; increase {ended.limit}"
         )
     if reached:
-        reason = _undetermined(certificate, tol, polish, settled)
+        reason = _undetermined(certificate, polish, unsettled)
         if reason:
             return "degenerate", f"{reason} ({gap})"
         if polish and certificate.null_space is None:
             return "unconfirmed", f"whether other embeddings are as good could not be established ({gap})"
-        return "optimal", gap
+        return "optimal", gap if polish else f"{gap}; the objective is optimal, B itself may be less accurate (polish=False)"
     if ended.stop == "max_iter":
         return "max_iter", f"{ended.spent} were not enough ({gap}); increase {ended.limit}, rank or tol"
     if certificate.grade == "probabilistic":
@@ -50,13 +48,13 @@ def verdict(certificate: Certificate, ended: Ended, tol: float, polish: bool, se
     return "max_iter", f"no further progress after {ended.iterations} iterations ({gap}); increase tol"
 
 
-def _undetermined(certificate: Certificate, tol: float, polish: bool, settled: float) -> str | None:
+def _undetermined(certificate: Certificate, polish: bool, unsettled: bool) -> str | None:
     """Why the optimal B is not determined to working precision, if it is not."""
     null = certificate.null_space
     if null is None:
         if polish and certificate.weights not in NATURAL and certificate.grade == "proved":
             return "the objective depends so little on some rows that rounding decides their direction"
-        if polish and certificate.stationarity > settled * tol:
+        if unsettled:
             return f"rounding leaves B undetermined: its rows are stationary to {certificate.stationarity:.1e} only"
         return None  # with a loose tolerance nothing is known of L, and B is not claimed to be accurate
     if not null.unique:
@@ -65,10 +63,10 @@ def _undetermined(certificate: Certificate, tol: float, polish: bool, settled: f
         return None
     if not null.strict:
         return f"strict complementarity fails to working precision, which leaves B undetermined: {_dimensions(null)}"
-    if certificate.stationarity > tol * min(1.0, null.spectral_gap / settled):
+    if unsettled:
         return (
-            f"rounding leaves B undetermined: its rows are stationary to {certificate.stationarity:.1e}, and L has a "
-            f"spectral gap of {null.spectral_gap:.1e}"
+            f"rounding leaves B undetermined: its rows are stationary to {certificate.stationarity:.1e}, L has a spectral "
+            f"gap of {null.spectral_gap:.1e}, and the curvature within its null space is {null.curvature:.1e}"
         )
     return None
 
@@ -80,5 +78,5 @@ def _dimensions(null: NullSpace) -> str:
 def _other_optima(null: NullSpace) -> str:
     """Where other optimal B may be: beyond the range of B, or, where L has no larger null space, within it."""
     if null.strict:
-        return f"B has rank {null.rank}, and there are other matrices with its range and its diagonal"
+        return f"B has rank {null.rank}, and other matrices of the same range are as good"
     return f"{_dimensions(null)}, and nothing shows that the diagonal determines B in that null space"

@@ -27,6 +27,8 @@ from ..writing import Target, write_result
 SUMMARY = "spectra and certificates along a path of bandwidths"
 # Bandwidths by default: their number, and the factor below and above the one that `embed` would choose.
 _COUNT, _REACH = 11, 2.0
+# Bandwidths of a path, each of which costs a fit: a larger number is a typing error, and must not be allocated.
+_MOST = 10_000
 
 
 def bandwidths(text: str) -> list[float]:
@@ -37,6 +39,7 @@ def bandwidths(text: str) -> list[float]:
             values = [float(part) for part in text.split(",")]
         else:
             low, high, count = float(parts[0]), float(parts[1]), int(parts[2])
+            _check_count(count)
             values = np.geomspace(low, high, count).tolist() if min(low, high) > 0 and len(parts) == 3 else []
     except (ValueError, IndexError):
         values = []
@@ -44,7 +47,13 @@ def bandwidths(text: str) -> list[float]:
         raise argparse.ArgumentTypeError(
             f"must be positive numbers, as 1,2,3, or their range and count, as 0.5:6:20, got {text!r}"
         )
+    _check_count(len(values))
     return values
+
+
+def _check_count(count: int) -> None:
+    if count > _MOST:
+        raise argparse.ArgumentTypeError(f"must be at most {_MOST} bandwidths, got {count}")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

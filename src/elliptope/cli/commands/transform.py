@@ -34,6 +34,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
     model.check_columns(data)
     target.check_columns(data.kept)
     console.note(data.describe())
+    console.name_row = data.name_row
     with warnings.catch_warnings():
         # Columns have been matched by name already; scikit-learn gets an array without names.
         warnings.filterwarnings("ignore", "X does not have valid feature names")

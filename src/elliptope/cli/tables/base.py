@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 import numpy as np
 
@@ -35,6 +35,8 @@ class Reader(ABC):
         Whether a column has been chosen as the label.
     unread : list of str
         Names of columns that cannot be read.
+    index : set of int
+        Columns that name or number the rows, and are no features unless chosen.
     """
 
     source: str
@@ -42,6 +44,7 @@ class Reader(ABC):
     header: bool | None = None
     has_label: bool = False
     unread: Sequence[str] = ()
+    index: Set[int] = frozenset()
 
     @property
     def default(self) -> list[int]:
@@ -64,6 +67,10 @@ class Reader(ABC):
         """Column ``j`` on the command line: its name, or its position if the name would need quotes."""
         name = self.names[j]
         return name if name and _PLAIN.fullmatch(name) else str(j + 1)
+
+    def unnamed(self, j: int) -> str:
+        """Why column ``j`` may have no name, in a format that has names."""
+        return "row numbers, written by another program?"
 
     def error(self, problem: str, i: int | None = None, j: int | None = None) -> TableError:
         places = [] if i is None else [self.row(i)]

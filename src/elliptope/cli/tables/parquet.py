@@ -17,40 +17,62 @@ _INDEX = "__index_level_"
 
 
 class ParquetReader(Reader):
+    """A Parquet file, read without threads.
+
+    A thread of pyarrow's that lets go of a stream of Python's while the interpreter ends aborts the process
+    (https://github.com/apache/arrow/issues/34314). `use_threads` decodes columns in threads, `pre_buffer` reads in one.
+    """
+
     def __init__(self, stream: BinaryIO, source: str) -> None:
         pa, parquet = pyarrow()
         self.source = source
         try:
-            self._file = parquet.ParquetFile(stream if stream.seekable() else io.BytesIO(stream.read()))
+            source_bytes = stream if stream.seekable() else io.BytesIO(stream.read())
+            self._file = parquet.ParquetFile(source_bytes, pre_buffer=False)
         except (pa.ArrowException, OSError) as error:
             raise TableError(source, f"not Parquet data, or damaged ({error})") from None
-        self.names = ["" if name.startswith(_INDEX) else name for name in self._file.schema_arrow.names]
+        self._schema = self._file.schema_arrow
+        self.names = ["" if name.startswith(_INDEX) else name for name in self._schema.names]
         if not self._file.metadata.num_rows or not self.names:
             raise TableError(source, "the table has no rows" if self.names else "the table has no columns")
-        repeated = next((name for k, name in enumerate(self.names) if name in self.names[:k]), None)
+        self.index = _index_columns(self._schema)
+        repeated = next((name for k, name in enumerate(self.names) if name and name in self.names[:k]), None)
         if repeated is not None:  # pyarrow finds columns by their names
             raise TableError(source, f"two columns are named {repeated!r}; rename one")
 
     def read(self, numbers: Sequence[int], others: Sequence[int]) -> tuple[Array, list[Array]]:
         pa, _ = pyarrow()
-        names = self._file.schema_arrow.names
+        names = self._schema.names
+        for j in numbers:
+            self._check_numeric(pa, j)
         try:
-            table = self._file.read(columns=[names[j] for j in sorted({*numbers, *others})], use_pandas_metadata=False)
+            table = self._file.read(columns=[names[j] for j in sorted({*numbers, *others})], use_threads=False)
         except (pa.ArrowException, OSError) as error:
             raise TableError(self.source, f"damaged ({error})") from None
         X = np.empty((table.num_rows, len(numbers)))
         for k, j in enumerate(numbers):
-            X[:, k] = self._numbers(pa, table.column(names[j]), j)
+            column = table.column(names[j])
+            if pa.types.is_boolean(column.type):
+                column = column.cast(pa.uint8())
+            X[:, k] = column.cast(pa.float64(), safe=False).to_numpy()  # nulls become NaN
         return X, [_as_array(pa, table.column(names[j])) for j in others]
 
-    def _numbers(self, pa: Any, column: Any, j: int) -> Array:
-        kind = column.type
-        types = pa.types
+    def unnamed(self, j: int) -> str:
+        return "the index of a pandas table"
+
+    def _check_numeric(self, pa: Any, j: int) -> None:
+        kind, types = self._schema.field(j).type, pa.types
         if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)):
             raise self.not_numbers(j, f"values of type {kind}")
-        if types.is_boolean(kind):
-            column = column.cast(pa.uint8())
-        return column.cast(pa.float64(), safe=False).to_numpy()  # nulls become NaN
+
+
+def _index_columns(schema: Any) -> set[int]:
+    """Columns that were the index of a pandas table, by what pandas notes in the file."""
+    try:
+        noted = schema.pandas_metadata["index_columns"]
+        return {schema.names.index(name) for name in noted if name in schema.names}
+    except (KeyError, TypeError, ValueError):  # of another program, or damaged
+        return set()
 
 
 def _as_array(pa: Any, column: Any) -> Array:

@@ -2,6 +2,8 @@
 
 Errors name the line of the file. Numbers are what Python reads as such, except digits grouped by underscores; true and false
 are 1 and 0, as in Parquet.
+
+Spreadsheets run text that looks like a formula. It is written with an apostrophe before it, which the reader takes away.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import itertools
 import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -29,8 +31,12 @@ _DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*")
 # The first line that names the delimiter for spreadsheets.
 _SEPARATOR = re.compile(r"\"?sep=(.)\"?\s*", flags=re.IGNORECASE)
-# The csv module quotes cells that contain a character of its line end. With this one it quotes both; files get "\n".
-_LINE_END = "\r\n"
+# The csv module quotes cells that contain a character of its line end. With this one it quotes line ends of all kinds, and
+# spaces, which the reader skips at the beginning of a cell that has no quotes. Files get "\n".
+_LINE_END = " \r\n"
+# What spreadsheets may take for a formula (https://owasp.org/www-community/attacks/CSV_Injection), with the apostrophes that
+# mark it as text; numbers are among it.
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20].+", flags=re.DOTALL)
 # What `errors="surrogateescape"` makes of bytes that cannot be decoded.
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
 
@@ -67,7 +73,7 @@ class TextReader(Reader):
             self._doubt_delimiter(cells[0])
         found = looks_like_header(cells, second and second[1], self._number)
         self.header = found if dialect.header is None else dialect.header
-        self.names = [cell.strip() for cell in cells] if self.header else [None] * len(cells)
+        self.names = [_without_mark(cell.strip()) for cell in cells] if self.header else [None] * len(cells)
         self._first_rows = [row for row in (None if self.header else first, second) if row is not None]
         if not self._first_rows:
             raise TableError(source, "there is a header, but no row of data (--no-header if line 1 is data)")
@@ -91,12 +97,15 @@ class TextReader(Reader):
             if "_" in "".join(cells):  # Python reads 1_000 as a number; in a table it is a name
                 self._blame(row, numbers)
             for text, j in zip(texts, others, strict=True):
-                text.append(row[j])
+                text.append(_without_mark(row[j]))
         X = np.frombuffer(values, dtype=np.float64).reshape(len(self._lines), len(numbers))
         return X, [np.array(text, dtype=object) for text in texts]
 
     def row(self, i: int) -> str:
         return f"row {i + 1} (line {self._lines[i]})"
+
+    def unnamed(self, j: int) -> str:
+        return "do lines end with a delimiter?" if j == len(self.names) - 1 else super().unnamed(j)
 
     def _all_rows(self) -> Iterator[tuple[int, list[str]]]:
         yield from self._first_rows
@@ -234,6 +243,18 @@ def is_number(cell: str) -> bool:
     return "_" not in cell
 
 
+def _looks_like_formula(cell: str) -> bool:
+    return _FORMULA.fullmatch(cell) is not None and not is_number(cell.lstrip("'").replace(",", "."))
+
+
+def _with_mark(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and _looks_like_formula(cell) else cell
+
+
+def _without_mark(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and _looks_like_formula(cell) else cell
+
+
 def looks_like_header(first: Sequence[str], second: Sequence[str] | None, number: Callable[[str], bool] = is_number) -> bool:
     """Whether the first row names the columns.
 
@@ -249,8 +270,8 @@ def looks_like_header(first: Sequence[str], second: Sequence[str] | None, number
 def write_text(columns: dict[str, Array], stream: BinaryIO, delimiter: str) -> None:
     """A header and one line per row; numbers with as many digits as it takes to read them back exactly."""
     writer = csv.writer(_Encoder(stream), delimiter=delimiter, lineterminator=_LINE_END)
-    writer.writerow(columns)
-    writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+    writer.writerow(map(_with_mark, columns))
+    writer.writerows(zip(*(map(_with_mark, column.tolist()) for column in columns.values()), strict=True))
 
 
 class _Encoder:

@@ -1,35 +1,48 @@
-"""Results kept in a file as they come, so that interrupted work goes on where it stopped.
+"""Records kept in a file as they come, so that an interrupted path goes on where it stopped.
 
-A checkpoint is an ``.npz`` archive without pickled objects: entries, each a dictionary of plain facts and one of arrays, and
-the fingerprint of the work they belong to. It is replaced as a whole, so that whatever happens it is the old or the new one.
+A checkpoint is a container like that of models: a header, which has the fingerprint of the work that the records belong to,
+arrays, and a checksum. It is replaced as a whole, so that whatever happens it is the old or the new one.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import zipfile
-import zlib
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.lib.npyio import NpzFile
 
-from ..._utils.arrays import Array
 from ..._utils.files import atomic_write
+from ...persistence.arrays import Floats
+from ...persistence.container import Archive, Kind, ModelFileError, open_archive, shown, write
+from ...persistence.fields import Integer, Number, Packing, Reading, take
+from ...persistence.objects import OneOf
+from ..stored import CERTIFICATE, STATUS
+from .records import PathRecord
 
-_FORMAT = "elliptope checkpoint 1"
-_HEADER = "header"
+# Every bandwidth takes three entries and two kilobytes of the header.
+_KIND = Kind("checkpoint", "`bandwidth_path`", 2**20, 2**30)
+_FORMAT = "elliptope checkpoint 2"
+_RECORD = OneOf(
+    {
+        PathRecord: {
+            "bandwidth": Number(positive=True),
+            "embedding": Floats("n", "k"),
+            "factor": Floats("n", "r"),
+            "eigenvalues": Floats("r"),
+            "certificate": CERTIFICATE,
+            "status": STATUS,
+            "n_iter": Integer(),
+            "n_products": Integer(),
+            "seconds": Number(),
+        }
+    }
+)
 # Hexadecimal digits of a hash that are kept: 64 bits, far beyond accidental agreement.
 _DIGITS = 16
 _REMEDY = "Pass another file, or delete this one to start anew."
-
-
-class Entry(NamedTuple):
-    facts: dict[str, Any]  # what JSON can hold
-    arrays: dict[str, Array]
 
 
 def describe(value: Any) -> str:
@@ -48,53 +61,52 @@ def describe(value: Any) -> str:
 
 
 class Checkpoint:
-    """The file at ``path``, for work with this ``fingerprint``: a description of everything its results depend on."""
+    """The file at ``path``, for work on n rows with this ``fingerprint``, which describes all that its results depend on."""
 
-    def __init__(self, path: str | os.PathLike, fingerprint: dict[str, str]) -> None:
-        self.path, self.fingerprint = Path(path), fingerprint
+    def __init__(self, path: str | os.PathLike, fingerprint: dict[str, str], n: int) -> None:
+        if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+            raise ValueError(f"`checkpoint` must be the name of a file, got {path!r}.")
+        self.path, self.fingerprint, self.n = Path(path), fingerprint, n
         if not self.path.parent.is_dir():
             raise ValueError(f"`checkpoint` must lie in a folder that exists, got {os.fspath(path)!r}.")
 
-    def read(self) -> list[Entry]:
-        """The entries in the file, none if there is no file yet; an error if they belong to other work."""
+    def read(self) -> list[PathRecord]:
+        """The records in the file, none if there is no file yet; an error if they belong to other work."""
         try:
-            fingerprint, entries = self._load()
+            with open_archive(self.path, _KIND) as archive:
+                return self._unpack(archive)
         except FileNotFoundError:
             return []
-        except (EOFError, IndexError, KeyError, TypeError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+        except ModelFileError as error:
             raise ValueError(
-                f"`checkpoint` must be a file that an earlier call wrote, or not exist; {str(self.path)!r} is damaged or "
-                f"something else ({error}). {_REMEDY}"
+                f"`checkpoint` must be a file that an earlier call wrote, or not exist; {error} {_REMEDY}"
             ) from error
+
+    def write(self, records: Iterable[PathRecord]) -> None:
+        packing = Packing()
+        packed = [_RECORD.pack(record, f"records.{i}", packing) for i, record in enumerate(records)]
+        header = {"format": _FORMAT, "fingerprint": self.fingerprint, "records": packed}
+        with atomic_write(self.path, overwrite=True) as file:
+            write(file, header, packing.arrays, _KIND)
+
+    def _unpack(self, archive: Archive) -> list[PathRecord]:
+        if archive.header.get("format") != _FORMAT:
+            raise ModelFileError(f"it has format {shown(archive.header.get('format'))} instead of {_FORMAT!r}")
+        header = take(archive.header, ("format", "fingerprint", "records"), "header")
+        fingerprint, packed = header["fingerprint"], header["records"]
+        if not isinstance(fingerprint, dict) or not isinstance(packed, list):
+            raise ModelFileError("its fingerprint must be an object, and its records a list")
         if fingerprint != self.fingerprint:
             raise ValueError(
                 f"`checkpoint` {str(self.path)!r} belongs to other work: {self._differences(fingerprint)}. {_REMEDY}"
             )
-        return entries
+        # Records share nothing but the number of rows.
+        readings = [Reading(archive, {"n": self.n}) for _ in packed]
+        records = [_RECORD.unpack(p, f"records.{i}", readings[i]) for i, p in enumerate(packed)]
+        archive.check_all_read()
+        return records
 
-    def write(self, entries: list[Entry]) -> None:
-        header = {"format": _FORMAT, "fingerprint": self.fingerprint, "facts": [e.facts for e in entries]}
-        contents: dict[str, Any] = {_HEADER: np.array(json.dumps(header))}
-        contents.update({f"{i}_{name}": array for i, e in enumerate(entries) for name, array in e.arrays.items()})
-        with atomic_write(self.path, overwrite=True) as file:
-            np.savez(file, **contents)
-
-    def _load(self) -> tuple[dict[str, str], list[Entry]]:
-        archive = np.load(self.path, allow_pickle=False)
-        if not isinstance(archive, NpzFile):
-            raise ValueError("a single array")
-        with archive:
-            header = json.loads(str(archive[_HEADER]))
-            if header["format"] != _FORMAT:
-                raise ValueError(f"format {header['format']!r} instead of {_FORMAT!r}")
-            entries = [Entry(facts, {}) for facts in header["facts"]]
-            for key in archive.files:
-                if key != _HEADER:
-                    place, name = key.split("_", 1)
-                    entries[int(place)].arrays[name] = archive[key]
-            return header["fingerprint"], entries
-
-    def _differences(self, fingerprint: dict[str, str]) -> str:
+    def _differences(self, fingerprint: dict[str, Any]) -> str:
         """Names of all that differs, as it was and as it is."""
         names = sorted(self.fingerprint.keys() | fingerprint.keys())
         return "; ".join(

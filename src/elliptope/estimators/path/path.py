@@ -11,24 +11,23 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array
 
 from ..._utils.arrays import Array
-from ..._utils.checks import check_positive
+from ..._utils.callers import underflows_to_zero, warn
+from ..._utils.checks import check_callable, check_positive, check_verbose
 from ..._utils.progress import ProgressBar
 from ..._version import __version__
 from ...kernels.choice import BUILT_IN
-from ...sdp import Certificate, NullSpace
 from ...sdp.steps import normalize_rows
-from ..pose import check_sample_weight
+from ..certified import ZERO_COLUMNS
+from ..data import validate_rows
 from ..sdp_embedding import SDPEmbedding
-from .checkpoint import Checkpoint, Entry, describe
+from .checkpoint import Checkpoint, describe
 from .records import BandwidthPath, PathRecord, align, widen
 
 # Entries of the spare column of a warm start.
@@ -41,6 +40,7 @@ _NAMED = 5
 __all__ = ["BandwidthPath", "PathRecord", "bandwidth_path"]
 
 
+@underflows_to_zero
 def bandwidth_path(
     X: Array,
     bandwidths: Iterable[float],
@@ -63,7 +63,7 @@ def bandwidth_path(
         σ > 0, in any order. Results come back in that order; a value given twice is solved once.
     sample_weight : (n,) array, optional
     checkpoint : path, optional
-        File (``.npz``) that is brought up to date after every bandwidth. If it exists, the bandwidths in it are not solved
+        File that is brought up to date after every bandwidth. If it exists, the bandwidths in it are not solved
         again; others may be asked for than were before. It must stem from the same X, weights, parameters and version. Of
         a callable ``diagonal`` the name is compared, not what it does.
     callback : callable, optional
@@ -102,7 +102,7 @@ def bandwidth_path(
         messages.append(f"ended early, bandwidths missing: {len(path.missing)}; {remedy}.")
     messages += shortcomings(path.records)
     if messages:
-        warnings.warn("bandwidth_path: " + " ".join(messages), ConvergenceWarning, stacklevel=2)
+        warn("bandwidth_path: " + " ".join(messages), ConvergenceWarning)
     return path
 
 
@@ -119,11 +119,13 @@ def follow_path(
 ) -> BandwidthPath:
     """:func:`bandwidth_path` without its warning. A fit that has spent ``max_products`` ends with the status "max_iter"."""
     values = check_bandwidths(bandwidths)
+    check_callable("callback", callback)
+    check_verbose(verbose)
     estimator = _check_estimator(parameters)
-    X = check_array(X, dtype=np.float64, ensure_min_samples=2, estimator=estimator, input_name="X")
-    w = check_sample_weight(sample_weight, len(X))
-    file = None if checkpoint is None else Checkpoint(checkpoint, _fingerprint(X, w, estimator))
-    found = {} if file is None else {record.bandwidth: record for record in map(_from_entry, file.read())}
+    given = validate_rows(X, sample_weight, estimator)
+    X, w = given.X, given.w
+    file = None if checkpoint is None else Checkpoint(checkpoint, _fingerprint(X, w, estimator), len(X))
+    found = {} if file is None else {record.bandwidth: record for record in file.read()}
     done = {sigma: found[sigma] for sigma in values if sigma in found}
     order = sorted(set(values), reverse=True)
     bar = ProgressBar(len(order), bool(verbose))
@@ -136,7 +138,7 @@ def follow_path(
             record = _solve(estimator, X, w, sigma, [done[s] for s in order if s > sigma], max_products)
             done[sigma] = found[sigma] = record
             if file is not None:
-                file.write([_to_entry(r) for r in found.values()])
+                file.write(found.values())
             bar.update(len(done), str(record))
             if callback is not None and callback(record):
                 break
@@ -158,6 +160,7 @@ def _solve(
     begin = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # there will be one for the whole path
+        warnings.filterwarnings("ignore", ZERO_COLUMNS)
         est.fit(X, sample_weight=w, start=_predict(larger[-2:], sigma, w))
     if est.status_ == "interrupted":  # the fit has caught Ctrl-C, which was meant for the path
         raise KeyboardInterrupt
@@ -222,20 +225,6 @@ def _fingerprint(X: Array, w: Array, estimator: SDPEmbedding) -> dict[str, str]:
     """All that the records of a path depend on."""
     parameters = {k: describe(v) for k, v in estimator.get_params().items() if k not in _IMMATERIAL}
     return {"X": describe(X), "sample_weight": describe(w), "elliptope.__version__": __version__, **parameters}
-
-
-def _to_entry(record: PathRecord) -> Entry:
-    facts, arrays = dict(vars(record)), {}
-    for name in ("embedding", "factor", "eigenvalues"):
-        arrays[name] = facts.pop(name)
-    return Entry({**facts, "certificate": asdict(record.certificate)}, arrays)
-
-
-def _from_entry(entry: Entry) -> PathRecord:
-    fields = dict(entry.facts["certificate"])
-    null = fields.pop("null_space")
-    certificate = Certificate(**fields, null_space=None if null is None else NullSpace(**null))
-    return PathRecord(**{**entry.facts, **entry.arrays, "certificate": certificate})
 
 
 def shortcomings(records: Sequence[PathRecord]) -> list[str]:

@@ -142,9 +142,7 @@ class _GrowingFactor:
         A[np.diag_indices_from(A)] += self.floor[rows]
         L = cholesky(np.asfortranarray(A))  # Rᵀ
         if L is None:
-            raise ValueError(
-                f"`kernel` must be positive semi-definite, got one that is not among rows {rows[:5].tolist()} and others."
-            )
+            raise ValueError("`kernel` must be positive semi-definite, got one that is not on the landmarks.")
         F_B, X_B = self.F[rows, : self.used], self.X[rows]
 
         def fill(block: slice) -> None:
@@ -167,8 +165,8 @@ class _GrowingFactor:
         # One floor for θ, which is no larger, one for residuals that were set to zero before, and one for rounding.
         if self.residual[worst] < -3 * self.floor[worst]:
             raise ValueError(
-                f"`kernel` must be positive semi-definite, got k(x, x) less than what the landmarks explain at row {worst}, "
-                f"by {-self.residual[worst]:.3g}."
+                f"`kernel` must be positive semi-definite, got a k(x, x) that is less than what the landmarks "
+                f"explain, by {-self.residual[worst]:.3g}."
             )
         self.residual[self.residual <= self.floor] = 0.0
         self.residual[rows] = 0.0

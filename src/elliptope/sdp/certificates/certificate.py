@@ -174,6 +174,16 @@ def carried_over(certificate: Certificate, old: Iterate, new: Iterate) -> Certif
     )
 
 
+def needed_stationarity(certificate: Certificate, tol: float, part: float = 1.0) -> float:
+    """The stationarity at which B is within about ``tol`` of the optimum; within that part of it where that is cheap.
+
+    B moves by the stationarity over the spectral gap of L or, within the null space, over the curvature there. The extension
+    is off by the stationarity itself.
+    """
+    null = certificate.null_space
+    return part * tol if null is None else tol * min(part, part * null.spectral_gap, null.curvature)
+
+
 def no_bound(iterate: Iterate, operator: Operator) -> Certificate:
     """The objective, and nothing known above it: for a solve that was stopped before anything could be."""
     name, metric = next(iter(dual_metrics(iterate).items()))

@@ -12,7 +12,7 @@ from ..._utils.arrays import Array, like
 from ..._utils.rounding import UNIT
 from ...operators.metric import Metric
 from ..iterate import Iterate
-from ..problem import Meter
+from ..problem import Meter, OutOfProducts
 from .certificate import Certificate, bound, dual_metrics, no_bound
 from .chebyshev import Tested, chebyshev_test
 from .deflation import almost_null, lifted, projected
@@ -26,7 +26,7 @@ MAX_FAILURES = 20
 # Events on which the claims of one solve rest: eight per certificate, which are two ends of the spectrum in three metrics,
 # a test of the null space and one of the shift. Ten per failed one leave room for the last.
 _RUNS = 10 * MAX_FAILURES
-# Smallest Ritz values that are looked at again where products have six digits, whose errors are well below.
+# Ritz values up to this size are looked at again where products have six digits, whose errors are well below.
 _ROUGH_DOUBT = 1e-3
 
 
@@ -44,44 +44,82 @@ def certify_by_tests(
     """A probabilistic bound, and a direction of negative curvature of L if one was met.
 
     Lanczos tells in which metric a test is cheapest. Where it meets eigenvalues so negative that ``tol`` is out of reach,
-    H is at a saddle point, and with ``saddle`` that is all: the ascent goes on. Without, the test bounds what is there.
+    H is at a saddle point, and with ``saddle`` that is all: the ascent goes on. Without, the test bounds what is there, or,
+    where the products do not suffice for it, the best bound is returned that there is by then.
     """
     tuning, metrics = meter.problem.tuning, dual_metrics(iterate)
-    rough = _looks_roughly(meter)
-    runs = whitened_lanczos(meter, iterate, metrics.values(), rng, tuning.lanczos_steps, rough)
-    found = dict(zip(metrics, runs, strict=True))
+    # Where small eigenvalues are left, the degree of a test grows with the root of the spread over the shift aimed at.
+    aims = {
+        name: tuning.attempt_shift * tol * iterate.gain / metric.total(iterate.objective) for name, metric in metrics.items()
+    }
+    found, rough = _first_look(meter, iterate, metrics, aims, rng, saddle)
     name = cheapest(iterate, metrics, found)
     # Products of six digits tell where to test, and bound nothing.
     certificate = no_bound(iterate, meter.problem.operator)
     if not rough:
         certificate = ritz_bound(meter, iterate, name, metrics[name], found[name])
     escape = negative_direction(metrics[name], found[name])
-    # Where small eigenvalues are left, the degree of a test grows with the root of the spread over the shift aimed at.
-    aims = {
-        name: tuning.attempt_shift * tol * iterate.gain / metric.total(iterate.objective) for name, metric in metrics.items()
-    }
     null: NullSpace | None = None
-    if "slack" in found and -found["slack"].lower <= max(aims["slack"], 0.0) and iterate.defect <= tuning.basin:
+    # Without an ascent that could go on, what is zero to working precision is no saddle point.
+    reach = max(aims.get("slack", 0.0), 0.0 if saddle or found[name].exhausted else ZERO)
+    if "slack" in found and -found["slack"].lower <= reach and iterate.defect <= tuning.basin:
         strict, null = _certify_null_space(meter, iterate, metrics["slack"], found["slack"], rng)
         if strict is not None and strict.relative_gap <= tol:
             return strict, None
-        certificate = replace(certificate, null_space=null)
+        certificate = _smaller(replace(certificate, null_space=null), strict)
     # Nothing is sharper than Lanczos in the whole space.
     if certificate.relative_gap <= tol or iterate.gain <= 0 or found[name].exhausted:
         return certificate, escape
     # At least twice the negative eigenvalues that Lanczos has met.
     targets = {name: max(aims[name], -2 * found[name].lower) for name in found}
     name = min(found, key=lambda name: found[name].upper / targets[name])
-    metric, ritz = metrics[name], found[name]
-    if saddle and -ritz.lower > aims[name]:
+    if saddle and -found[name].lower > aims[name]:
         return certificate, escape
+    try:
+        sharper, direction = _certify_shift(meter, iterate, name, metrics[name], found[name], targets[name], rng)
+    except OutOfProducts:
+        if saddle:
+            raise
+        return certificate, escape
+    return _smaller(certificate, replace(sharper, null_space=null)), escape if direction is None else direction
+
+
+def _first_look(
+    meter: Meter,
+    iterate: Iterate,
+    metrics: dict[str, Metric],
+    aims: dict[str, float],
+    rng: np.random.Generator,
+    saddle: bool,
+) -> tuple[dict[str, Ritz], bool]:
+    """The ends of the spectrum in each metric, and whether they come from products of six digits.
+
+    With ``saddle`` they do where the operator has such products; but not where these do not tell a negative eigenvalue,
+    beyond what is aimed at, from one that is zero.
+    """
+    steps = meter.problem.tuning.lanczos_steps
+    rough = saddle and _looks_roughly(meter)
+    found = dict(zip(metrics, whitened_lanczos(meter, iterate, metrics.values(), rng, steps, rough), strict=True))
+    if rough and any(-_ROUGH_DOUBT < ritz.lower < -aims[name] for name, ritz in found.items()):
+        found = dict(zip(metrics, whitened_lanczos(meter, iterate, metrics.values(), rng, steps), strict=True))
+        rough = False
+    return found, rough
+
+
+def _smaller(certificate: Certificate, other: Certificate | None) -> Certificate:
+    """The certificate with the smaller gap."""
+    return certificate if other is None else min(certificate, other, key=lambda c: c.gap)
+
+
+def _certify_shift(
+    meter: Meter, iterate: Iterate, name: str, metric: Metric, ritz: Ritz, target: float, rng: np.random.Generator
+) -> tuple[Certificate, Array | None]:
+    """The bound that a test of L plus about ``target`` times the metric gives; and a direction in which L is negative."""
     upper = ritz.upper + 0.05 * (ritz.upper - ritz.lower)  # Ritz values lie within the spectrum
-    test = _shift_test(meter, iterate, metric, upper, targets[name], rng)
+    test = _shift_test(meter, iterate, metric, upper, target, rng)
     (tested,) = run_together(meter.product, [_whitened(iterate, metric, test)])
-    if tested.direction is not None:
-        escape = metric.unwhiten(tested.direction[:, None])[:, 0]
-    sharper = replace(_bound(meter, iterate, name, metric, tested.shift), null_space=null)
-    return min(certificate, sharper, key=lambda c: c.gap), escape
+    direction = None if tested.direction is None else metric.unwhiten(tested.direction[:, None])[:, 0]
+    return _bound(meter, iterate, name, metric, tested.shift), direction
 
 
 def _certify_null_space(

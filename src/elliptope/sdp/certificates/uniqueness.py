@@ -3,11 +3,14 @@ r"""Is the optimum the only one?
 Every optimal B has its range in the null space of L: with a basis N (n, k) of it, :math:`B = N S N^\top` where S is psd and
 :math:`\operatorname{diag}(N S N^\top)` is prescribed. If the linear map :math:`S \mapsto \operatorname{diag}(N S N^\top)` is
 injective on symmetric k × k matrices, there is one such B and no other (Alizadeh, Haeberly and Overton 1997).
+
+Rows count in that map by their pull. Where S moves by δ, row i has to be stretched by about half of
+:math:`a_i = n_i^\top \delta n_i`, where n_i is its row of N at unit length. That costs, up to a factor,
+:math:`\sum_i \text{pull}_i a_i^2`: if only rows that are hardly held tell S from others, the objective hardly does.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,9 +24,9 @@ from ..iterate import Iterate
 
 # Eigenvalues of L, scaled to unit diagonal or in the operator's metric, that count as zero. B* moves by the residual over
 # the smallest of the others; a residual of 1e-12 is about what double precision attains, so that below 1e-6 not even six
-# digits of B* are determined. Singular values of the map above, relative to its largest, count as zero likewise.
+# digits of B* are determined. So it is with the curvature within the null space.
 ZERO = 1e-6
-# Eigenvalues, and singular values, that may be zero where H has not converged: as a multiple of its error.
+# Eigenvalues, and singular values of the map, that may be zero where H has not converged: as a multiple of its error.
 _DOUBT = 10.0
 # A basis that inverse iteration has refined has no error to speak of where rows are stationary to this, and else none that
 # eigenvalues below the second number would amplify.
@@ -39,13 +42,15 @@ class NullSpace:
 
     ``nullity`` is its dimension to working precision (a lower bound where it is large), ``spectral_gap`` the next
     eigenvalue (by moments at least a bound on it or a Ritz value, by a factorisation a Rayleigh quotient), ``rank`` that of
-    H to the same precision, and ``unique`` whether it was shown that only one feasible B has its range in it.
+    H to the same precision, and ``unique`` whether it was shown that only one feasible B has its range in it. ``curvature``
+    says how firmly that B is held against others of the same range: the least of the objective's, relative to its largest.
     """
 
     nullity: int
     spectral_gap: float
     rank: int
     unique: bool
+    curvature: float
 
     @property
     def strict(self) -> bool:
@@ -85,26 +90,26 @@ def null_space_among(
     that do for certain. None where H has not converged so far that one or the other succeeds. Rows of the basis are off from
     those of the null space at the optimum by the displacement of rows of H over the next eigenvalue, unless it is ``exact``.
     """
-    N = as_numpy(metric.unwhiten(basis))
+    N, pull = as_numpy(metric.unwhiten(basis)), as_numpy(iterate.pull)
     perhaps, certainly = values <= perhaps_null(iterate), values <= ZERO
     following = max(float(values[~perhaps].min(initial=beyond)), _LEAST_AMPLIFYING)
     noise = 0.0 if exact else _DOUBT * iterate.stationarity / following
-    ratio = _smallest_singular_value(N[:, perhaps])
-    unique = ratio > max(ZERO, noise)
+    curvature = _least_curvature(N[:, perhaps], pull)
+    unique = curvature > max(ZERO, noise**2)  # the square of a singular value, which is off by the noise
     if not unique:
         if certainly.sum() < perhaps.sum():
-            ratio = _smallest_singular_value(N[:, certainly])
-        if ratio > ZERO or not certainly.any():
+            curvature = _least_curvature(N[:, certainly], pull)
+        if curvature > ZERO or not certainly.any():
             return None
     null = perhaps if unique else certainly
     gap = float(values[~null].min(initial=beyond))
-    return NullSpace(int(null.sum()), gap, count_columns(iterate.H, SMALL_COLUMN), unique)
+    return NullSpace(int(null.sum()), gap, count_columns(iterate.H, SMALL_COLUMN), unique, curvature)
 
 
 def larger_null_space(values: Array, lowest: float, iterate: Iterate) -> NullSpace:
     """The null space where, beside eigenvalues in the range of H, one beyond it is zero to working precision, too."""
     nullity = int((values <= perhaps_null(iterate)).sum()) + 1
-    return NullSpace(nullity, lowest, count_columns(iterate.H, SMALL_COLUMN), False)
+    return NullSpace(nullity, lowest, count_columns(iterate.H, SMALL_COLUMN), False, 0.0)
 
 
 def perhaps_null(iterate: Iterate) -> float:
@@ -112,14 +117,18 @@ def perhaps_null(iterate: Iterate) -> float:
     return max(ZERO, _DOUBT * iterate.defect)
 
 
-def _smallest_singular_value(N: Array) -> float:
-    """Of S ↦ diag(N S Nᵀ) on symmetric matrices, with unit rows of N, relative to the largest; 0 where it is not known."""
+def _least_curvature(N: Array, pull: Array) -> float:
+    """The square of the smallest singular value of S ↦ diag(N S Nᵀ), relative to the largest; 0 where it is not known.
+
+    On symmetric matrices, with unit rows of N, which count by their pull.
+    """
     n, k = N.shape
     if k * (k + 1) // 2 > min(n, _MAX_UNKNOWNS):
         return 0.0
-    # Rows of no length say nothing.
-    columns = (N / np.maximum(row_norms(N), TINY)[:, None]).T
+    # Rows of no length say nothing. A product of two columns takes the root of the pull; where J is diagonal there is none.
+    root = (pull / pull.max()) ** 0.25 if pull.any() else np.ones(n)
+    columns = (root[:, None] * N / np.maximum(row_norms(N), TINY)[:, None]).T
     i, j = np.triu_indices(k)
     A = columns[i] * columns[j]
-    squares = np.linalg.eigvalsh(A @ A.T)  # of singular values; rounding is well below the square of what counts as zero
-    return math.sqrt(max(squares[0], 0.0) / squares[-1]) if k and squares[-1] > 0 else 0.0
+    squares = np.linalg.eigvalsh(A @ A.T)
+    return float(max(squares[0], 0.0) / squares[-1]) if k and squares[-1] > 0 else 0.0
