@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from quality_data import standardize, with_outliers
+from quality_data import with_outliers
+from quality_sets import standardize
 from sklearn import datasets
 from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score

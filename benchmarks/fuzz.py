@@ -227,7 +227,7 @@ def limited(function: Callable[[], Any], memory: int) -> Any:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         if peak > memory:
-            raise MemoryError(f"{peak} bytes")
+            raise MemoryError(f"more than {memory} bytes")
     return result
 
 

@@ -10,13 +10,13 @@ import threadpoolctl
 
 from elliptope._utils.versions import versions
 
-PACKAGES = ("pymanopt", "cvxpy", "scs", "clarabel", "umap-learn")
-_THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "NUMBA_NUM_THREADS")
+PACKAGES = ("pymanopt", "cvxpy", "scs", "clarabel", "umap-learn", "pacmap")
+THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 def limit_threads(threads: int) -> None:
     """At most that many threads in this process, from now on, and in those it starts."""
-    for variable in _THREAD_VARIABLES:
+    for variable in THREAD_VARIABLES:
         os.environ[variable] = str(threads)
     threadpoolctl.threadpool_limits(threads)
 

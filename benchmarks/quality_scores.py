@@ -1,4 +1,4 @@
-"""What is measured on an embedding: clusters, neighbours, new rows, and how far new rows are off."""
+"""What is measured on an embedding: clusters, neighbours, new rows, how far new rows are off, and the picture."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 from quality_data import Sample
-from sklearn.cluster import KMeans
-from sklearn.metrics import normalized_mutual_info_score
+from sklearn.cluster import HDBSCAN, KMeans
+from sklearn.manifold import TSNE, trustworthiness
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -16,18 +17,26 @@ NEIGHBOURS = 5
 FOLDS = 5
 # Starts of k-means.
 N_INIT = 10
+# HDBSCAN's smallest cluster; as many as the neighbours of UMAP's graph and of ours.
+SMALLEST_CLUSTER = 15
 
 
 def scores(Z: Array, sample: Sample) -> dict[str, float]:
-    """NMI and accuracy of the embedding Z of ``sample.X_fit``; outliers are not scored.
+    """Agreement of clusters with the classes, and accuracy, of the embedding Z of ``sample.X_fit``; outliers are not scored.
 
-    ``nmi``: k-means on all rows, as if the outliers were not known; ``nmi_inliers``: without the outliers.
-    ``accuracy``: five nearest neighbours among the rows that have a class, by cross-validation.
+    k-means and HDBSCAN cluster all rows, as if the outliers were not known; ``nmi_inliers``: k-means without the outliers.
+    What HDBSCAN calls noise counts as one cluster. ``accuracy``: five nearest neighbours among the rows that have a class,
+    by cross-validation.
     """
     inliers, y = Z[: sample.n_train], sample.y_train
+    by_means = _clusters(Z, y)[: len(y)]
+    by_density = HDBSCAN(SMALLEST_CLUSTER, copy=True).fit_predict(Z)[: len(y)]
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     return {
-        "nmi": normalized_mutual_info_score(y, _clusters(Z, y)[: len(y)]),
+        "nmi": normalized_mutual_info_score(y, by_means),
+        "ari": adjusted_rand_score(y, by_means),
+        "nmi_hdbscan": normalized_mutual_info_score(y, by_density),
+        "ari_hdbscan": adjusted_rand_score(y, by_density),
         "nmi_inliers": normalized_mutual_info_score(y, _clusters(inliers, y)),
         "accuracy": float(cross_val_score(KNeighborsClassifier(NEIGHBOURS), inliers, y, cv=folds).mean()),
     }
@@ -67,16 +76,41 @@ def _root_mean_square(rows: Array) -> float:
     return float(np.sqrt(np.mean(np.sum(rows**2, axis=1))))
 
 
-def measure(estimator: Any, sample: Sample, again: Any = None) -> dict[str, Any]:
-    """All measures of one fit; ``again`` is a second estimator, to be fitted with the test rows, for the displacement."""
+def picture(Z: Array, ours: bool) -> Array | None:
+    """Two columns to draw: those there are, or a t-SNE layout of our coordinates, started from the leading two."""
+    if Z.shape[1] <= 2:
+        return Z
+    if not ours:
+        return None
+    start = Z[:, :2] - Z[:, :2].mean(axis=0)
+    return TSNE(init=1e-4 * start / start[:, 0].std(), random_state=0, n_jobs=1).fit_transform(Z)
+
+
+def certificate(estimator: Any, Z: Array, X: Array) -> dict[str, Any]:
+    """Worst grade and gap of our estimator, and how far its ``transform`` of the training rows is from ``embedding_``."""
+    found = getattr(estimator, "certificates_", None) or [estimator.certificate_]
+    grades = ("proved", "probabilistic", "estimate")
+    return {
+        "grade": grades[max(grades.index(one.grade) for one in found)],
+        "gap": max(one.relative_gap for one in found),
+        "deviation": float(np.abs(np.asarray(estimator.transform(X)) - Z).max()),
+    }
+
+
+def measure(estimator: Any, sample: Sample, ours: bool = False, again: Any = None) -> dict[str, Any]:
+    """All measures of one fit; displacement and trustworthiness only with ``again``, which is fitted with the test rows."""
     Z = np.asarray(estimator.fit_transform(sample.X_fit))
     result: dict[str, Any] = {"columns": Z.shape[1], "status": getattr(estimator, "status_", ""), **scores(Z, sample)}
-    if not hasattr(estimator, "transform"):
-        return result
-    Z_test = np.asarray(estimator.transform(sample.X_test))
-    result["new_rows"] = new_rows_accuracy(Z, Z_test, sample)
+    n = sample.n_train
+    if ours:
+        result |= certificate(estimator, Z, sample.X_fit)
     if again is not None:
-        W = np.asarray(again.fit_transform(sample.X_all))
-        n = sample.n_train
-        result["displacement"] = displacement(Z[:n], Z_test, W[:n], W[len(Z) :])
+        drawn = picture(Z, ours)
+        result["trustworthiness"] = np.nan if drawn is None else float(trustworthiness(sample.X_fit[:n], drawn[:n]))
+    if hasattr(estimator, "transform"):
+        Z_test = np.asarray(estimator.transform(sample.X_test))
+        result["new_rows"] = new_rows_accuracy(Z, Z_test, sample)
+        if again is not None:
+            W = np.asarray(again.fit_transform(sample.X_all))
+            result["displacement"] = displacement(Z[:n], Z_test, W[:n], W[len(Z) :])
     return result

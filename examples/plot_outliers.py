@@ -53,11 +53,11 @@ for name, model in {"SDP embedding, unit rows": est, "Diffusion map": diffusion}
     print(f"{name}: NMI {nmi[name]:.2f}")
 
 # %%
-# Both embeddings, with lengths.
+# Both embeddings, with lengths. By itself the display would draw the diffusion map on a logarithmic radius.
 
 names = {0: "cultivar 1", 1: "cultivar 2", 2: "cultivar 3", -1: "added"}
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained")
 with_lengths = SDPEmbedding(random_state=0).fit(X_all)
-EmbeddingDisplay.from_estimator(with_lengths, X_all, y_all, labels=names, name="SDP embedding", ax=axes[0])
-EmbeddingDisplay.from_estimator(diffusion, X_all, y_all, labels=names, name="Diffusion map", ax=axes[1])
+for ax, (name, model) in zip(axes, {"SDP embedding": with_lengths, "Diffusion map": diffusion}.items(), strict=True):
+    EmbeddingDisplay.from_estimator(model, X_all, y_all, labels=names, name=name, radius_scale="linear", ax=ax)
 plt.show()

@@ -34,6 +34,16 @@ OPTIONS = (
 )
 # Seconds to wait for something that happens at once on a machine that is not busy.
 PATIENCE = 60.0
+# Coordinates of every row in the plot, and the pixels at which plotly.js draws them.
+PLOTTED = """
+const out = [];
+groups.forEach((g, k) => g.members.forEach((i, j) => { out[i] = [scatter.data[k].x[j], scatter.data[k].y[j]]; }));
+return out;
+"""
+PIXELS = """
+const { xaxis, yaxis } = scatter._fullLayout, box = scatter.getBoundingClientRect();
+return arguments[0].map(([x, y]) => [box.left + xaxis._offset + xaxis.d2p(x), box.top + yaxis._offset + yaxis.d2p(y)]);
+"""
 RIGHT, TAB, ENTER = Keys.ARROW_RIGHT, Keys.TAB, Keys.ENTER
 
 
@@ -120,6 +130,26 @@ class Browser:
         clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
         picture = self._command("Page.captureScreenshot", captureBeyondViewport=whole, clip=clip)
         path.write_bytes(base64.b64decode(picture["data"]))
+
+    def plotted(self):
+        """Coordinates of every row in the plot."""
+        return np.array(self.run(PLOTTED))
+
+    def pixels(self, Z):
+        """Where points of the plane are in the window."""
+        self.run("scatter.scrollIntoView({block: 'center', behavior: 'instant'})")
+        return np.array(self.run(PIXELS, np.asarray(Z).tolist()))
+
+    def wait_for_frame(self, frame):
+        self.until("return view.own === 0 && view.shown === report.frames[arguments[0]]", frame)
+
+    def overflow(self):
+        """Elements that reach beyond the window, other than what lies in a box that scrolls."""
+        return self.run(
+            "return [...document.querySelectorAll('body *')].filter((e) => !e.closest('.scroll') && !e.closest('svg') &&"
+            "e.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5)"
+            ".map((e) => e.outerHTML.slice(0, 80))"
+        )
 
     def _command(self, name, **parameters):
         return self.driver.execute_cdp_cmd(name, parameters)

@@ -5,6 +5,8 @@ import numpy as np
 from common import Naive
 
 RNG = np.random.default_rng(0)
+# Distances within a scale may exceed it by rounding.
+RIM = 1 + 1e-9
 
 
 def distances(X, Y):
@@ -12,20 +14,46 @@ def distances(X, Y):
 
 
 class NaiveNeighbors(Naive):
-    """The formulas of the paper for the neighbour kernel of the distinct points X."""
+    """The formulas of the paper for the neighbour kernel of the distinct points X, with any function for distances."""
 
-    def __init__(self, X, k, w=None):
-        self.k = k
-        self.s = self.scales(distances(X, X))
+    def __init__(self, X, k, w=None, metric=distances):
+        self.k, self.metric = k, metric
+        self.s = self.scales(metric(X, X))
         super().__init__(X, None, w)
 
     def scales(self, D):
         return np.sort(D, axis=1)[:, self.k - 1]
 
     def kernel(self, Y):
-        D = distances(Y, self.X)
+        D = self.metric(Y, self.X)
         s = self.scales(D)
-        return np.where(np.maximum(s[:, None], self.s) >= D, np.exp(-(D / s[:, None]) * (D / self.s)), 0.0)
+        return np.where(RIM * np.maximum(s[:, None], self.s) >= D, np.exp(-(D / s[:, None]) * (D / self.s)), 0.0)
+
+
+class NaiveOverlap(NaiveNeighbors):
+    """The same for the overlap kernel: sets of neighbours, pair by pair."""
+
+    exponent = 2.0
+
+    def kernel(self, Y):
+        D, T = self.metric(Y, self.X), self.metric(self.X, self.X)
+        s = self.scales(D)
+        new = [set(np.flatnonzero(d <= RIM * r)) for d, r in zip(D, s, strict=True)]
+        old = [set(np.flatnonzero(d <= RIM * r)) for d, r in zip(T, self.s, strict=True)]
+        K = np.zeros(D.shape)
+        for i, a in enumerate(new):
+            for j, b in enumerate(old):
+                if D[i, j] <= RIM * max(s[i], self.s[j]):
+                    K[i, j] = (len(a & b) / len(a | b)) ** self.exponent
+        return K
+
+
+def block(kernel, X):
+    """k(x_i, y_j) for rows of X and the training points, in full."""
+    rows = kernel.log_rows(X).tocoo()
+    out = np.zeros(rows.shape)
+    out[rows.row, rows.col] = np.exp(rows.data)
+    return out
 
 
 def lattice(side, p):
@@ -67,7 +95,7 @@ class Forgetful:
     by seven, all but the last.
     """
 
-    def __init__(self, X, n_neighbors, n_jobs):
+    def __init__(self, X, n_neighbors, n_jobs, **metric):
         self.X = X.astype(np.float64)
 
     def query(self, Y, k):

@@ -167,6 +167,15 @@ def kernel_case(name, weights, n_jobs=1, seed=0):
     return KernelCase(operator, J, size, off_diagonal(J), core_size, K=K, K_exact=K_exact, w=w, t=t)
 
 
+def deflated_case(case, columns=11):
+    """J - QQᵀ for a random Q whose rows are of very different lengths."""
+    rng = np.random.default_rng(7)
+    Q = rng.standard_normal((N, columns)) * 10 ** rng.uniform(-3, 0.5, (N, 1)) / np.sqrt(columns)
+    QQ, size = long(Q) @ long(Q).T, long(abs(Q)) @ long(abs(Q)).T
+    core = case.core - off_diagonal(QQ)
+    return Case(case.operator.deflated(Q), case.J - QQ, case.size + size, core, case.core_size + size)
+
+
 class WithDiagonal(LinearOperator):
     """A linear operator that knows its diagonal, and whose products with single columns are refused."""
 

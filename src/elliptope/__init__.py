@@ -2,11 +2,11 @@
 
 from . import datasets, theory
 from ._version import __version__
-from .estimators import DiffusionMap, RKHSEmbedding, SDPEmbedding
+from .estimators import DiffusionMap, MultiscaleEmbedding, RKHSEmbedding, SDPEmbedding
 from .estimators.path import bandwidth_path
 from .estimators.recertify import InconsistentModelError, recertify
 from .estimators.streaming import score_to, transform_to
-from .kernels import Neighbors
+from .kernels import Neighbors, Overlap
 from .memory import InsufficientMemoryError, estimate_memory
 from .persistence import ModelFileError, load
 
@@ -15,7 +15,9 @@ __all__ = [
     "InconsistentModelError",
     "InsufficientMemoryError",
     "ModelFileError",
+    "MultiscaleEmbedding",
     "Neighbors",
+    "Overlap",
     "RKHSEmbedding",
     "SDPEmbedding",
     "__version__",

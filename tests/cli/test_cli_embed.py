@@ -32,6 +32,8 @@ class TestEmbed:
                 SDPEmbedding(1, kernel="laplacian", bandwidth=2.0, normalize="unit", tol=1e-4, random_state=3),
             ),
             ("--kernel neighbors --neighbors 20", SDPEmbedding(kernel="neighbors", n_neighbors=20, random_state=0)),
+            ("--kernel overlap --metric manhattan", SDPEmbedding(kernel="overlap", metric="manhattan", random_state=0)),
+            ("--method diffusion --kernel overlap --neighbors 9", DiffusionMap(kernel="overlap", n_neighbors=9)),
             ("--kernel neighbors --jobs 2", SDPEmbedding(kernel="neighbors", random_state=0)),
             ("--diagonal constant --bandwidth 3", SDPEmbedding(diagonal="constant", bandwidth=3.0, random_state=0)),
         ],

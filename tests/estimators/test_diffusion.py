@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from elliptope import DiffusionMap
 from elliptope.datasets import clusters_with_outliers, two_moons
 from elliptope.kernels import Matern
+from elliptope.operators import sparse
 
 WINE = load_wine().data
 WINE = (WINE - WINE.mean(axis=0)) / WINE.std(axis=0, ddof=1)
@@ -246,3 +247,30 @@ class TestEdges:
         out = est.fit_transform(frame)
         assert list(out.columns) == list(est.get_feature_names_out()) == ["diffusionmap0", "diffusionmap1", "diffusionmap2"]
         assert list(est.feature_names_in_) == ["a", "b"]
+
+
+class TestNeighbors:
+    """On sparse kernels, which are not psd and may have an eigenvalue 1 more than once."""
+
+    @pytest.mark.parametrize("kernel", ["neighbors", "overlap"])
+    def test_against_the_eigenvectors_of_the_matrix(self, kernel):
+        w = random_weights(178)
+        est = DiffusionMap(4, kernel=kernel, n_neighbors=20, diffusion_time=2).fit(WINE, sample_weight=w)
+        values, psi = spectrum(est.training_.extension.kernel.matrix().toarray(), w)
+        np.testing.assert_allclose(est.eigenvalues_, values[:4], rtol=1e-10)
+        expected = psi[:, :4] * values[:4] ** 2
+        np.testing.assert_allclose(up_to_sign(est.embedding_, expected), expected, atol=1e-9)
+        np.testing.assert_allclose(est.transform(WINE), est.embedding_, atol=1e-9)
+
+    def test_many_rows_of_a_graph_in_parts(self, monkeypatch):
+        """Without a dense solver, eigenvalues that repeat are found one after the other."""
+        rng = np.random.default_rng(0)
+        X = np.vstack([rng.standard_normal((300, 2)) + 100 * part for part in range(5)])
+        reference = DiffusionMap(6, kernel="overlap").fit(X)
+        monkeypatch.setattr(sparse, "_LARGEST_DENSE", 100)
+        est = DiffusionMap(6, kernel="overlap").fit(X)
+        np.testing.assert_allclose(est.eigenvalues_, reference.eigenvalues_, atol=1e-9)
+        assert (est.eigenvalues_[:4] > 1 - 1e-9).all()
+        Z = est.embedding_
+        np.testing.assert_allclose(Z.T @ Z, np.diag(est.eigenvalues_**2), atol=1e-8)
+        np.testing.assert_allclose(est.transform(X), Z, atol=1e-8)

@@ -358,7 +358,7 @@ class TestUnitRows:
 
 
 def test_an_unknown_kernel_is_told_all_names():
-    names = "'gaussian', 'laplacian', 'matern', 'neighbors', 'precomputed', or a callable"
+    names = "'gaussian', 'laplacian', 'matern', 'neighbors', 'overlap', 'precomputed', or a callable"
     for kernel in ("rbf", 3, ["gaussian"]):
         with pytest.raises(ValueError, match=f"`kernel` must be one of {names}"):
             SDPEmbedding(kernel=kernel).fit(MOONS)

@@ -165,7 +165,7 @@ def test_weights_along_a_path():
 
 @every
 def test_distances_in_place_of_features(name):
-    with pytest.warns(UserWarning, match="like a matrix of distances, .* taken for features.*KNeighborsTransformer"):
+    with pytest.warns(UserWarning, match="like a matrix of distances, .* taken for features.*metric='precomputed'"):
         fresh(name).fit(cdist(X, X))
 
 

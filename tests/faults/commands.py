@@ -97,9 +97,11 @@ USAGE = {
         EMBED + " --n-components 0", "--n-components: must be a whole number of at least 1, got '0'", 2
     ),
     "no jobs": refused(EMBED + " --jobs 0", "--jobs: must be a whole number other than 0 (-1: all cores), got '0'", 2),
-    "neighbors of another kernel": refused(EMBED + " --neighbors 5", "--neighbors applies to --kernel neighbors only", 2),
+    "neighbors of another kernel": refused(
+        EMBED + " --neighbors 5", "--neighbors applies to --kernel neighbors and overlap only", 2
+    ),
     "neighbors of a named kernel": refused(
-        EMBED + " --kernel laplacian --neighbors 5", "--neighbors applies to --kernel neighbors only", 2
+        EMBED + " --kernel laplacian --neighbors 5", "--neighbors applies to --kernel neighbors and overlap only", 2
     ),
     "one neighbor": refused(
         EMBED + " --kernel neighbors --neighbors 1", "--neighbors: must be a whole number of at least 2, got '1'", 2
@@ -114,11 +116,10 @@ USAGE = {
         "--bandwidths does not apply to --kernel neighbors",
         2,
     ),
-    "neighbors in a diffusion map": refused(
-        EMBED + " --method diffusion --kernel neighbors",
-        "--kernel neighbors does not apply to --method diffusion, only to sdp",
-        2,
+    "metric of another kernel": refused(
+        EMBED + " --metric cosine", "--metric applies to --kernel neighbors and overlap only", 2
     ),
+    "unknown metric": refused(EMBED + " --kernel overlap --metric cubic", "--metric: invalid choice: 'cubic'", 2),
     "neighbors on a path": refused("path t.csv --drop kind --kernel neighbors", "--kernel neighbors has no bandwidth", 2),
     "more neighbors than rows": refused(
         EMBED + " --kernel neighbors --neighbors 31", "`n_neighbors` must be between 2 and the number of distinct points, 30"

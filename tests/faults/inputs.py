@@ -46,7 +46,7 @@ DATA: dict[str, tuple[Any, str, Any]] = {
     "no rows": (X[:0], r"Found array with 0 sample\(s\)", ValueError),
     "no columns": (X[:, :0], r"Found array with 0 feature\(s\)", ValueError),
     "complex numbers": (X + 1j, "Complex data not supported", ValueError),
-    "sparse matrix": (sparse.csr_array(X), "Sparse data was passed for X, but dense data is required", TypeError),
+    "sparse matrix": (sparse.csr_array(X), "Sparse data was passed|`X` must be dense for .*got a sparse", TypeError),
     "text": (np.array([["a", "b", "c"], ["d", "e", "f"]]), "`X`.*row 0, column 0.*'a'", ValueError),
     "frame with a column of text": (FRAME, "X.*'kind'.*'u'", ValueError),
     "None": (None, "X.*None", ValueError),
@@ -127,7 +127,7 @@ ROWS = [
     case(
         "fit, dense distances to kernel='neighbors'",
         lambda: SDPEmbedding(kernel="neighbors", random_state=0).fit(pairwise_distances(X)),
-        Warned("distances", lambda est: est.n_features_in_ == 30),
+        Warned("like a matrix of distances.*metric='precomputed'", lambda est: est.n_features_in_ == 30),
     ),
 ]
 

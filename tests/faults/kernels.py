@@ -104,13 +104,13 @@ def graph_cases() -> list[Case]:
             asymmetric(),
             "`X` must hold one distance for every pair of points, got two for points",
         ),
-        "too few entries": (sparse.csr_array((30, 30)), "`X` must|n_neighbors"),
+        "no entries": (sparse.csr_array((30, 30)), "`X` must hold the distance to another point in every row; row 0 has"),
         "NaN": (GRAPH * nan, "contains NaN"),
     }
     return [
         case(
             f"graph to kernel='neighbors': {name}",
-            lambda bad=bad: SDPEmbedding(kernel="neighbors", n_neighbors=6).fit(bad),
+            lambda bad=bad: SDPEmbedding(kernel="neighbors", n_neighbors=6, metric="precomputed").fit(bad),
             Error(message),
         )
         for name, (bad, message) in table.items()
@@ -180,8 +180,56 @@ SINGLE = [
     ),
     case(
         "kernel='neighbors', fitted to an array, transform of a graph",
-        lambda: SDPEmbedding(kernel="neighbors", n_neighbors=6).fit(X).transform(sparse.csr_array(X)),
-        Error("must be an array of rows, as it was in `fit`"),
+        lambda: SDPEmbedding(kernel="neighbors", n_neighbors=6).fit(X).transform(GRAPH),
+        Error("X has 30 features, but SDPEmbedding is expecting 3 features as input"),
+    ),
+    case(
+        "kernel='overlap', graph of fewer neighbours than `n_neighbors`",
+        lambda: SDPEmbedding(kernel="overlap", n_neighbors=15, random_state=0).fit(GRAPH),
+        Warned(
+            "`n_neighbors` = 15 has no effect: no row of `X` has the distances to more than 8 points",
+            lambda est: np.testing.assert_allclose(
+                est.embedding_, SDPEmbedding(kernel="overlap", n_neighbors=8, random_state=0).fit(X).embedding_, atol=1e-6
+            ),
+        ),
+    ),
+    case(
+        "`metric`: 'cubic', '', None, 3",
+        lambda value: SDPEmbedding(kernel="overlap", metric=value).fit(X),
+        Error("`metric` must be one of 'braycurtis', .*or a callable d\\(x, y\\), got {value}"),
+        values=("cubic", "", None, 3),
+    ),
+    case(
+        "`metric`: 'cosine' with the kernels 'gaussian', 'laplacian', 'precomputed'",
+        lambda value: SDPEmbedding(kernel=value, metric="cosine").fit(X),
+        Error("`metric` must be 'euclidean' for this kernel, got 'cosine'; 'neighbors' and 'overlap' take others"),
+        values=("gaussian", "laplacian", "precomputed"),
+    ),
+    case(
+        "metric='cosine', a row of zeros",
+        lambda: SDPEmbedding(kernel="overlap", n_neighbors=6, metric="cosine").fit(changed(X, (4, slice(None)), value=0.0)),
+        Error("`X` must have no rows without a direction: of zeros for metric='cosine'.*Leave out row 4 "),
+    ),
+    case(
+        "metric='cosine', transform of a row of zeros",
+        lambda: SDPEmbedding(kernel="overlap", n_neighbors=6, metric="cosine").fit(X).transform(np.zeros((1, 3))),
+        Error("`X` must have no rows without a direction.*Leave out row 0 "),
+    ),
+    case(
+        "metric='haversine', three columns",
+        lambda: SDPEmbedding(kernel="overlap", metric="haversine").fit(X),
+        Error("`X` must have 2 columns, latitude and longitude in radians, for metric='haversine', got 3"),
+    ),
+    case(
+        "metric='hamming', sparse rows",
+        lambda: SDPEmbedding(kernel="overlap", metric="hamming").fit(sparse.csr_array(X)),
+        Error("`X` must be dense for metric='hamming', got a sparse matrix; 'cosine', 'euclidean' and 'manhattan' take one"),
+    ),
+    case(
+        "function as metric: NaN, negative, one between equal rows",
+        lambda value: SDPEmbedding(kernel="overlap", metric=lambda x, y: value).fit(X),
+        Error("`metric` must (give finite numbers of at least 0|be 0 between equal rows), got .* from '<lambda>'"),
+        values=(nan, -1.0, 1.0),
     ),
     case(
         "kernel='neighbors', equal rows",
@@ -189,9 +237,9 @@ SINGLE = [
         Error("`X` must have at least 2 distinct points, got 1"),
     ),
     case(
-        "kernel='neighbors' in a diffusion map",
-        lambda: DiffusionMap(kernel="neighbors").fit(X),
-        Error("`kernel` must be psd for a diffusion map, got 'neighbors'; SDPEmbedding takes it"),
+        "kernel='neighbors' in a diffusion map of more components than there are",
+        lambda: DiffusionMap(30, kernel="neighbors", n_neighbors=6).fit(X),
+        Error("`n_components` must be at most n - 1 = 29 for 30 samples of positive weight, got 30"),
     ),
     case(
         "kernel='neighbors', `operator`: 'tiled', 'nystroem'",

@@ -183,7 +183,7 @@ FAILURES = [
     ),
     case(
         "warnings as errors",
-        lambda: with_errors(lambda: SDPEmbedding(max_iter=1).fit(X)),
+        lambda: with_errors(lambda: SDPEmbedding(bandwidth=1.0, max_iter=1).fit(X)),
         Error("SDPEmbedding ended with status 'max_iter'", UserWarning),
     ),
 ]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from elliptope.kernels.search import make_search, pair_distances
+from elliptope.kernels.search import EUCLIDEAN, make_search
 
 torch = pytest.importorskip("torch", reason="torch is not installed: make test-gpu installs it")
 
@@ -53,5 +53,5 @@ def test_most_rows_need_one_pass():
     X = np.random.default_rng(0).standard_normal((2000, 5))
     search = DeviceSearch(X, 10, 1, DEVICE)
     i = np.repeat(np.arange(2000), 18)
-    d = pair_distances(X, X, i, search._candidates(X).ravel())
+    d = EUCLIDEAN.between(X, X, i, search._candidates(X).ravel())
     assert len(search._doubtful(X, i, d)) < 20

@@ -9,17 +9,10 @@ from hypothesis import strategies as st
 
 from elliptope._utils import blocks
 from elliptope.kernels import search
-from elliptope.kernels.search import (
-    ApproximateSearch,
-    ScanSearch,
-    TreeSearch,
-    find_rows,
-    kth_distances,
-    make_search,
-    pair_distances,
-    pairs_within_scales,
-)
-from neighborhoods import POINTS, Forgetful, distances
+from elliptope.kernels.metrics import Euclidean
+from elliptope.kernels.pairs import find_rows, kth_distances
+from elliptope.kernels.search import ApproximateSearch, ScanSearch, TreeSearch, make_search
+from neighborhoods import POINTS, RIM, Forgetful, distances
 
 CASES = pytest.mark.parametrize("name", POINTS)
 
@@ -30,6 +23,15 @@ def near(name):
     rng = np.random.default_rng(1)
     between = 0.5 * (X[rng.integers(len(X), size=30)] + X[rng.integers(len(X), size=30)])
     return np.vstack([between, X[::3]])
+
+
+def pair_distances(X, Y, i, j):
+    return Euclidean().between(X, Y, i, j)
+
+
+def pairs_within_scales(X, training, scales):
+    """By the tree or by comparing all, whichever suits the rows."""
+    return make_search(training, 2, "exact", 1).within(X, scales, np.zeros(len(X)))
 
 
 def same_distances(X, Y):
@@ -130,7 +132,7 @@ class TestSeenBy:
         # Radii that are distances themselves, to the last bit: whether the rim belongs to a ball is not left to rounding.
         radii, D = np.sort(same_distances(X, X), axis=1)[:, 4], same_distances(Y, X)
         for row, found in enumerate(found_sets(pairs_within_scales(Y, X, radii), len(Y))):
-            assert set(found) == set(np.flatnonzero(radii >= D[row]).tolist())
+            assert set(found) == set(np.flatnonzero(RIM * radii >= D[row]).tolist())
 
     def test_blocks_of_rows(self, monkeypatch):
         X, Y = POINTS["31 columns"], near("31 columns")

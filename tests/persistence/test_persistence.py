@@ -29,8 +29,8 @@ from elliptope import DiffusionMap, ModelFileError, RKHSEmbedding, SDPEmbedding,
 from elliptope.estimators import diagonals
 from elliptope.estimators.extension import Extension
 from elliptope.estimators.training import SDPTraining
-from elliptope.kernels import Matern, search
-from elliptope.kernels.neighbors import GraphKernel, Neighbors
+from elliptope.kernels import Matern, Neighbors, Overlap, search
+from elliptope.kernels.neighborhoods import GraphKernel
 from elliptope.persistence import SCHEMA, models, read_header, save
 from elliptope.persistence.fields import Optional
 from elliptope.persistence.objects import OneOf, Shared
@@ -40,6 +40,7 @@ from neighborhoods import Forgetful
 DOUBLE = np.vstack([RANK_4, RANK_4[:5]])
 CORRELATED = rbf_kernel(RANK_4, gamma=0.1)
 SCALED = CORRELATED * np.linspace(1, 2, 40)[:, None] * np.linspace(1, 2, 40)
+COUNTS = sparse.csr_array(np.random.default_rng(0).poisson(0.4, (60, 25)) + np.eye(60, 25))
 GRAPH = KNeighborsTransformer(n_neighbors=12, mode="distance").fit_transform(RANK_4)
 
 # Estimators, what they are fitted to, and their sample weights.
@@ -55,6 +56,21 @@ CASES = {
     "neighbors, equal rows": (SDPEmbedding(kernel=Neighbors(), n_neighbors=8), DOUBLE, weights(45, zeros=4)),
     "neighbors, many columns": (SDPEmbedding(kernel="neighbors", n_neighbors=8), np.hstack([RANK_4, RANK_4**2]), None),
     "graph": (SDPEmbedding(kernel="neighbors", n_neighbors=8), GRAPH, None),
+    "overlap": (SDPEmbedding(kernel=Overlap(exponent=1.5), n_neighbors=8), DOUBLE, weights(45, zeros=4)),
+    "overlap, graph": (SDPEmbedding(kernel="overlap", n_neighbors=8, metric="precomputed"), GRAPH, None),
+    "overlap, sparse rows": (SDPEmbedding(kernel="overlap", n_neighbors=8, metric="cosine"), COUNTS, None),
+    "neighbors, sparse rows": (SDPEmbedding(kernel="neighbors", n_neighbors=8, metric="l1"), COUNTS, weights(60, zeros=4)),
+    "metric with parameters": (
+        SDPEmbedding(kernel=Neighbors(metric="minkowski", metric_params={"p": 3, "w": np.arange(1.0, 13.0)}), n_neighbors=8),
+        RANK_4,
+        None,
+    ),
+    "metric with a matrix": (
+        SDPEmbedding(kernel=Overlap(metric="mahalanobis", metric_params={"VI": 2 * np.eye(12)}), n_neighbors=8),
+        RANK_4,
+        None,
+    ),
+    "diffusion, overlap": (DiffusionMap(3, kernel="overlap", n_neighbors=8), RANK_4, None),
     "graph, weighted": (SDPEmbedding(kernel="neighbors", n_neighbors=6, diagonal="constant"), GRAPH, weights(40, zeros=4)),
     "constant diagonal": (SDPEmbedding(bandwidth=2.0, diagonal="constant"), RANK_4, None),
     "array diagonal": (SDPEmbedding(bandwidth=2.0, diagonal=np.linspace(1, 2, 40)), RANK_4, weights(40, zeros=4)),
@@ -166,7 +182,10 @@ class TestRoundTrip:
         given = est.get_params()
         assert_same_parts(*({k: v for k, v in vars(model).items() if k not in given} for model in (est, copy)))
         for parameter, value in copy.get_params().items():
-            np.testing.assert_array_equal(value, given[parameter])
+            if dataclasses.is_dataclass(value):
+                assert_same_parts(value, given[parameter], parameter)
+            else:
+                np.testing.assert_array_equal(value, given[parameter])
 
     def test_in_a_new_process(self, tmp_path):
         """All models in one process that has seen nothing but their files."""

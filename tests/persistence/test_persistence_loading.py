@@ -189,7 +189,21 @@ class TestHeader:
             (("parameters", "kernel"), {"class": "Gaussian"}, "lacks"),
             (("parameters", "kernel"), {"class": "Matern", "bandwidth": 1, "nu": 99}, "at most 50"),
             (("parameters", "kernel"), ["gaussian"], "must be a number"),
-            (("parameters", "kernel"), {"class": "Neighbors", "search": "quick"}, "must be one of 'exact', 'approximate'"),
+            (
+                ("parameters", "kernel"),
+                {"class": "Neighbors", "search": "quick", "metric": None, "metric_params": None},
+                "must be one of 'exact', 'approximate'",
+            ),
+            (
+                ("parameters", "kernel"),
+                {"class": "Overlap", "search": "exact", "metric": "my_module.f", "metric_params": None, "exponent": 2.0},
+                "must be one of 'braycurtis'",
+            ),
+            (
+                ("parameters", "kernel"),
+                {"class": "Overlap", "search": "exact", "metric": None, "metric_params": {"x": 1}, "exponent": 2.0},
+                "must be an object with p, w, V, VI",
+            ),
             (("parameters", "kernel"), {"class": "NeighborKernel"}, "must be of class Gaussian or"),
             (("feature_names_in",), ["a"], "must have shape (2), got (1,)"),
             (("feature_names_in",), [1, 2], "must be a list of strings"),

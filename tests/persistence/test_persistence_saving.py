@@ -1,6 +1,5 @@
 """What cannot be saved, and what becomes of the files when saving fails."""
 
-import math
 import os
 import stat
 
@@ -57,7 +56,7 @@ class TestWhatCannotBeSaved:
             est.save(path)
 
     def test_values_that_fit_would_not_have_taken(self, path):
-        for value in (math.inf, 10**400, object(), np.ones((2, 2)), ["a"], [], {"a": 1}):
+        for value in (10**400, object(), np.ones((2, 2)), ["a"], [], {"a": 1}):
             with pytest.raises(ModelFileError, match=r"`(parameters\.)?tol`"):
                 small_model().set_params(tol=value).save(path)
 

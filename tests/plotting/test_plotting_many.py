@@ -57,7 +57,7 @@ def test_many_points_are_small_and_transparent_unless_isolated(crowd):
 
 def test_positions_of_many_points(crowd):
     Z, y = crowd
-    display = EmbeddingDisplay.from_embedding(Z, y)
+    display = EmbeddingDisplay.from_embedding(Z, y, radius_scale="linear")
     np.testing.assert_array_equal(drawn(display.scatters_, display.rows_), Z)
     expected = np.array([BLUE, ORANGE, GREEN])[y[:500]]
     assert hexes(facecolours(display)[:500]) == expected.tolist()
@@ -65,7 +65,7 @@ def test_positions_of_many_points(crowd):
 
 def test_many_points_of_many_classes_have_their_names_on_them(crowd):
     Z, y = crowd[0], np.arange(BIG) % 12
-    display = EmbeddingDisplay.from_embedding(Z, y)
+    display = EmbeddingDisplay.from_embedding(Z, y, radius_scale="linear")
     assert [text.get_text() for text in display.texts_] == [str(k) for k in range(12)]
     np.testing.assert_allclose(display.texts_[5].get_position(), np.median(Z[y == 5], axis=0))
 

@@ -49,8 +49,10 @@ def test_outliers_take_part_in_kmeans_and_not_in_the_scores():
     far = np.array([[1e3, 1e3], [1e3, 1e3 + 1]])
     Z = np.vstack([near, far])
     result = scores(Z, Sample(Z, y, Z[:0], y[:0]))
-    # k-means spends one of its two clusters on the far rows.
-    assert result == {"nmi": pytest.approx(0), "nmi_inliers": pytest.approx(1), "accuracy": 1}
+    # k-means spends one of its two clusters on the far rows; HDBSCAN calls them noise.
+    expected = {"nmi": 0, "ari": 0, "nmi_inliers": 1, "accuracy": 1}
+    assert {name: result[name] for name in expected} == pytest.approx(expected, abs=1e-12)
+    assert min(result["nmi_hdbscan"], result["ari_hdbscan"]) > 0.8
 
 
 def test_outliers_fill_the_box():
@@ -64,31 +66,48 @@ def test_outliers_fill_the_box():
     np.testing.assert_allclose(spoilt[500:].max(axis=0), [2, 50], atol=1.5)
 
 
-def test_tuning_takes_the_best_mean_of_other_seeds():
-    from quality import QUICK, Plan, best
+def test_development_and_held_out_sets_are_apart_and_enough():
+    from quality_sets import DEVELOPMENT, HELD_OUT, SETS
 
-    runs = [("a", 0.9, 0.1), ("a", 0.9, 0.1), ("b", 0.6, 0.7), ("b", 0.5, 0.7)]
-    rows = [{"parameters": f'{{"p": "{p}"}}', "nmi": nmi, "accuracy": accuracy} for p, nmi, accuracy in runs]
-    assert best(rows) == {"p": "b"}
-    assert not any(set(plan.seeds) & set(plan.tuning_seeds) for plan in (QUICK, Plan()))
-
-
-def test_every_method_has_as_many_candidates():
-    from quality_methods import METHODS
-
-    assert {len(method.candidates) for name, method in METHODS.items() if name != "no embedding"} == {6}
+    assert not set(DEVELOPMENT) & set(HELD_OUT)
+    assert len(SETS) >= 14
+    assert {"two moons", "rings", "spirals"} <= set(DEVELOPMENT)
+    for kind in ("table", "image", "series", "text", "cells", "generated"):
+        assert {SETS[name].development for name in SETS if SETS[name].kind == kind} == {True, False}, kind
 
 
-def test_quick_run(tmp_path):
-    command = [sys.executable, "benchmarks/quality.py", "--quick", "--output", str(tmp_path)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    with (tmp_path / "quality.csv").open(newline="") as file:
+def test_sets_at_hand_load_and_repeat():
+    from quality_data import draw
+    from quality_sets import SETS, available
+
+    for name in available(list(SETS)):
+        sample, same = draw(name, 0.1, 3), draw(name, 0.1, 3)
+        assert np.isfinite(sample.X_fit).all(), name
+        np.testing.assert_array_equal(sample.X_fit, same.X_fit)
+        assert len(sample.X_fit) == sample.n_train + round(0.1 * sample.n_train), name
+        assert len(sample.X_all) <= 1500, name
+        assert min(np.unique(sample.y_train, return_counts=True)[1]) >= 10, name
+
+
+def test_quick_run_can_be_stopped_and_started_again(tmp_path):
+    command = [sys.executable, "benchmarks/quality.py", "--sets", "quick", "--seeds", "1", "--levels", "0", "10"]
+    command += ["--methods", "SDPEmbedding", "PCA", "--output", str(tmp_path)]
+    path = tmp_path / "quality.csv"
+
+    def run():
+        subprocess.run(command, cwd=ROOT, check=True, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        return path.read_text().splitlines()
+
+    lines = run()
+    assert len(lines) == 1 + 2 * 2 * 2  # data sets, methods, levels
+    path.write_text("\n".join(lines[:-1]) + "\n")
+    assert [line.split(",")[:4] for line in run()] == [line.split(",")[:4] for line in lines]
+    with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 2 * 2 * (2 + 2 * 2)  # data sets, methods: two candidates, then two settings and two shares
-    (pca,) = [r for r in rows if (r["data"], r["method"], r["setting"], r["outliers"]) == ("wine", "PCA", "default", "0")]
+    assert [row["status"] for row in rows if row["method"] == "SDPEmbedding"] == ["optimal"] * 4
+    (pca,) = [row for row in rows if (row["data"], row["method"], row["outliers"]) == ("wine", "PCA", "0")]
     assert float(pca["new_rows"]) == pytest.approx(wine_accuracy(), abs=1e-6)
-    report = (tmp_path / "quality.md").read_text()
-    assert "| PCA | default |" in report
+    assert "| SDPEmbedding | 4 | 4 proved | 4 optimal |" in (tmp_path / "quality.md").read_text()
     assert (tmp_path / "quality.png").stat().st_size > 10_000
 
 

@@ -1,12 +1,6 @@
-"""The report page in a real browser: it moves, answers to pointer and keyboard, exports, and fits its window.
-
-Pictures are kept in the folder named by ELLIPTOPE_PICTURES, if it is set. Those in docs/ were made by
-``ELLIPTOPE_PICTURES=docs pytest tests/test_report_page.py -k looks``.
-"""
+"""The report page in a real browser: it moves, answers to pointer and keyboard, exports, and fits its window."""
 
 import dataclasses
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,8 +11,6 @@ from sklearn.datasets import load_wine
 from common import RANK_4, WINE, WINE_CLASS, fit
 from elliptope.plotting.targets import Classes, Values
 from elliptope.report.content import collect
-from elliptope.report.render import render
-from elliptope.report.write import plotly_script
 
 chromium = pytest.importorskip("browser", reason="selenium is not installed", exc_type=ImportError)
 pytestmark = pytest.mark.skipif(
@@ -27,44 +19,6 @@ pytestmark = pytest.mark.skipif(
 
 NAMES = {0: "Barolo", 1: "Grignolino", 2: "Barbera"}
 HOSTILE = '</script ><img src=x onerror="window.hurt=1">%{x}<b>'
-# Coordinates of every row in the plot, and the pixels at which plotly.js draws them.
-PLOTTED = """
-const out = [];
-groups.forEach((g, k) => g.members.forEach((i, j) => { out[i] = [scatter.data[k].x[j], scatter.data[k].y[j]]; }));
-return out;
-"""
-PIXELS = """
-const { xaxis, yaxis } = scatter._fullLayout, box = scatter.getBoundingClientRect();
-return arguments[0].map(([x, y]) => [box.left + xaxis._offset + xaxis.d2p(x), box.top + yaxis._offset + yaxis.d2p(y)]);
-"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    try:
-        made = chromium.Browser()
-    except chromium.NoDriver as error:
-        pytest.skip(f"no driver for {chromium.find_browser()}: {error}")
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def open_report(browser, tmp_path_factory):
-    """Opens a report as a page; the same report is written once."""
-    folder = tmp_path_factory.mktemp("pages")
-    written = []  # kept alive, so that no two reports are the same object
-
-    def open_page(report, **window):
-        known = next((k for k, other in enumerate(written) if other is report), len(written))
-        path = folder / f"{known}.html"
-        if known == len(written):
-            written.append(report)
-            path.write_text(render(report, plotly_script()), encoding="utf-8")
-        browser.open(path, **window)
-        return browser
-
-    return open_page
 
 
 @pytest.fixture(scope="module")
@@ -81,39 +35,12 @@ def hostile():
     return collect(fit(WINE), labels=labels, row_names=names, feature_names=columns, title=HOSTILE, bandwidths=[2.0])
 
 
-@pytest.fixture
-def pictures(tmp_path):
-    return Path(os.environ.get("ELLIPTOPE_PICTURES", tmp_path))
-
-
-def plotted(browser):
-    return np.array(browser.run(PLOTTED))
-
-
-def pixels(browser, Z):
-    """Where points of the plane are in the window."""
-    browser.run("scatter.scrollIntoView({block: 'center', behavior: 'instant'})")
-    return np.array(browser.run(PIXELS, np.asarray(Z).tolist()))
-
-
-def wait_for_frame(browser, frame):
-    browser.until("return view.own === 0 && view.shown === report.frames[arguments[0]]", frame)
-
-
-def overflow(browser):
-    """Elements that reach beyond the window, other than what lies in a box that scrolls."""
-    return browser.run(
-        "return [...document.querySelectorAll('body *')].filter((e) => !e.closest('.scroll') && !e.closest('svg') &&"
-        "e.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5).map((e) => e.outerHTML.slice(0, 80))"
-    )
-
-
 def test_opens_without_errors_and_without_network(open_report, wine):
     browser = open_report(wine)
     assert browser.errors() == []
     assert browser.run("return performance.getEntriesByType('resource').length") == 0
     assert browser.driver.title == wine.title
-    np.testing.assert_allclose(plotted(browser), wine.frames[wine.chosen], rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(browser.plotted(), wine.frames[wine.chosen], rtol=1e-5, atol=1e-7)
     claims = [claim.text for claim in browser.find_all(".claim") if claim.is_displayed()]
     assert len(claims) == 1
     assert claims[0].startswith("No embedding of these data can have an objective above ")
@@ -126,8 +53,8 @@ def test_slider_moves_points_smoothly(open_report, wine):
     browser.run(f"window.seen = []; scatter.on('plotly_afterplot', () => seen.push(view.shown[0][{row}]))")
     browser.run("slider.focus()")
     browser.press(chromium.RIGHT)
-    wait_for_frame(browser, wine.chosen + 1)
-    np.testing.assert_allclose(plotted(browser), after, rtol=1e-5, atol=1e-7)
+    browser.wait_for_frame(wine.chosen + 1)
+    np.testing.assert_allclose(browser.plotted(), after, rtol=1e-5, atol=1e-7)
     steps = np.diff(browser.run("return seen")) * np.sign(after[row, 0] - before[row, 0])
     assert (steps >= -1e-7).all()
     assert (steps > 1e-7).sum() >= 2  # it went through places in between, in one direction
@@ -145,7 +72,7 @@ def test_hover_shows_row_and_label(open_report, wine):
     browser = open_report(wine)
     Z = wine.frames[wine.chosen]
     row = int(np.linalg.norm(Z, axis=1).argmax())  # far from all others
-    browser.point_at(pixels(browser, Z[row : row + 1])[0])
+    browser.point_at(browser.pixels(Z[row : row + 1])[0])
     text = browser.until("return scatter.querySelector('.hoverlayer')?.textContent")
     assert text == f"Row {row}{NAMES[WINE_CLASS[row]]}"
 
@@ -158,7 +85,7 @@ def test_lasso_exports_the_rows_within(open_report, wine):
     inside = np.flatnonzero(Polygon(lasso).contains_points(Z))
     assert set(WINE_CLASS[inside]) == {1, 2}
     browser.find("[data-mode=lasso]").click()
-    browser.drag(pixels(browser, lasso))
+    browser.drag(browser.pixels(lasso))
     browser.until("return view.selected && view.own === 0")
     assert browser.find("#selected").text.startswith(f"{len(inside)} rows selected: {inside[0]}, {inside[1]}, ")
     browser.find("#download").click()
@@ -178,16 +105,16 @@ def test_zoom_stays_while_points_move_and_can_be_reset(open_report, wine):
     browser = open_report(wine)
     limits = "return scatter._fullLayout.xaxis.range"
     whole = browser.run(limits)
-    browser.drag(pixels(browser, [[-0.3, -0.2], [0.0, 0.1], [0.3, 0.2]]))
+    browser.drag(browser.pixels([[-0.3, -0.2], [0.0, 0.1], [0.3, 0.2]]))
     browser.until("return view.moved")
     near = browser.run(limits)
     assert whole[0] < near[0] <= -0.29
     assert 0.29 <= near[1] < whole[1]
     browser.run("go(0)")
-    wait_for_frame(browser, 0)
+    browser.wait_for_frame(0)
     np.testing.assert_allclose(browser.run(limits), near)
     browser.run("go(report.chosen)")
-    wait_for_frame(browser, wine.chosen)
+    browser.wait_for_frame(wine.chosen)
     browser.find("#reset").click()
     browser.until("return view.own === 0 && !view.moved")
     np.testing.assert_allclose(browser.run(limits), whole, rtol=1e-6)
@@ -236,7 +163,7 @@ def test_legend_hides_a_class_and_play_runs_to_the_end(open_report, wine):
     browser.run("go(report.fits.length - 2)")
     browser.find("#play").click()
     assert browser.find("#play").text == "Pause"
-    wait_for_frame(browser, len(wine.fits) - 1)
+    browser.wait_for_frame(len(wine.fits) - 1)
     browser.until("return play.textContent === 'Play'")
 
 
@@ -244,12 +171,13 @@ def test_axes_can_be_chosen(open_report):
     report = collect(fit(RANK_4, bandwidth=2.0), y=RANK_4[:, 0], bandwidths=None)
     browser = open_report(report)
     assert not browser.find("#bandwidth").is_displayed()
+    browser.find("[data-view=coordinates]").click()
     offered = [option.text for option in browser.find_all("#axis-x option")]
     assert offered[2:] == ["Component 3", "Component 4", "Log density"]
     for axis, choice in (("x", "Component 4"), ("y", "Log density")):
         browser.find(f"#axis-{axis}").send_keys(choice)
     browser.until("return view.own === 0 && view.axes[1] === 4")
-    np.testing.assert_allclose(plotted(browser), np.column_stack([report.frames[0, :, 3], report.scores]), rtol=1e-5)
+    np.testing.assert_allclose(browser.plotted(), np.column_stack([report.frames[0, :, 3], report.scores]), rtol=1e-5)
     assert browser.errors() == []
 
 
@@ -258,7 +186,7 @@ def test_one_component_is_shown_against_density(open_report):
     report = collect(fit(X, bandwidth=6.0), bandwidths=[5.0])
     assert report.frames.shape[2] == 1
     browser = open_report(report)
-    np.testing.assert_allclose(plotted(browser), np.column_stack([report.frames[1], report.scores]), rtol=1e-5)
+    np.testing.assert_allclose(browser.plotted(), np.column_stack([report.frames[1], report.scores]), rtol=1e-5)
     assert browser.errors() == []
 
 
@@ -266,11 +194,11 @@ def test_a_flat_component_gives_way_to_the_density(open_report, wine):
     report = dataclasses.replace(wine, spectra=np.tile([0.9995, 0.0005], (len(wine.fits), 1)))
     browser = open_report(report)
     Z = report.frames[report.chosen]
-    np.testing.assert_allclose(plotted(browser), np.column_stack([Z[:, 0], report.scores]), rtol=1e-5)
+    np.testing.assert_allclose(browser.plotted(), np.column_stack([Z[:, 0], report.scores]), rtol=1e-5)
     assert browser.run("return document.getElementById('axis-y').selectedOptions[0].text") == "Log density"
     browser.find("#axis-y").send_keys("Component 2")
     browser.until("return view.own === 0 && view.axes[1] === 1")
-    np.testing.assert_allclose(plotted(browser), Z, rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(browser.plotted(), Z, rtol=1e-5, atol=1e-9)
     assert browser.errors() == []
 
 
@@ -311,7 +239,7 @@ def test_hostile_text_is_shown_as_it_is(open_report, hostile):
     assert browser.find("#legend button").text == HOSTILE + "a"
     Z = hostile.frames[hostile.chosen]
     row = int(np.linalg.norm(Z, axis=1).argmax())
-    browser.point_at(pixels(browser, Z[row : row + 1])[0])
+    browser.point_at(browser.pixels(Z[row : row + 1])[0])
     text = browser.until("return scatter.querySelector('.hoverlayer')?.textContent")
     assert text.startswith(f"Row {row}{HOSTILE}")
     assert text.endswith(HOSTILE + "abc"[WINE_CLASS[row]])
@@ -328,10 +256,10 @@ def test_ten_thousand_points(open_report, wine):
     browser = open_report(large)
     assert browser.run("return scatter.data[0].type") == "scattergl"
     browser.run("go(0)")
-    wait_for_frame(browser, 0)
-    np.testing.assert_allclose(plotted(browser), frames[0], rtol=1e-5, atol=1e-7)
+    browser.wait_for_frame(0)
+    np.testing.assert_allclose(browser.plotted(), frames[0], rtol=1e-5, atol=1e-7)
     row = int(np.linalg.norm(frames[0], axis=1).argmax())
-    browser.point_at(pixels(browser, frames[0][row : row + 1])[0])
+    browser.point_at(browser.pixels(frames[0][row : row + 1])[0])
     text = browser.until("return scatter.querySelector('.hoverlayer')?.textContent")
     assert text == f"Row {row}{'ab'[row % 2]}"
     assert browser.errors() == []
@@ -340,7 +268,7 @@ def test_ten_thousand_points(open_report, wine):
 @pytest.mark.parametrize(("name", "width", "height"), [("wide", 1280, 1250), ("phone", 390, 844)])
 def test_looks_right_at_both_widths(open_report, wine, pictures, name, width, height):
     browser = open_report(wine, width=width, height=height, touch=name == "phone")
-    assert overflow(browser) == []
+    assert browser.overflow() == []
     # With a finger, dragging scrolls the page until a tool is chosen.
     assert browser.run("return scatter.layout.dragmode") == (False if name == "phone" else "zoom")
     browser.screenshot(pictures / f"report_{name}.png")
@@ -357,5 +285,5 @@ def test_looks_right_at_both_widths(open_report, wine, pictures, name, width, he
 
 def test_long_names_fit_a_phone(open_report, hostile):
     browser = open_report(hostile, width=390, height=844, touch=True)
-    assert overflow(browser) == []
+    assert browser.overflow() == []
     assert browser.run("return document.documentElement.scrollWidth") == 390

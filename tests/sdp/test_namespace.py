@@ -299,7 +299,7 @@ class TestHelpers:
         A = rng.standard_normal((4, 4))
         np.testing.assert_allclose(as_numpy(row_dots(library(U), library(V))), (U * V).sum(axis=1))
         assert inner(library(U), library(V)) == pytest.approx((U * V).sum())
-        np.testing.assert_array_equal(as_numpy(matrix(vector(library(U).T), (3, 6))), U.T)
+        np.testing.assert_array_equal(as_numpy(matrix(vector(library(U).T), library(U).T)), U.T)
         np.testing.assert_array_equal(as_numpy(hollow(library(A))), A - np.diag(np.diag(A)))
 
     def test_rows_without_direction_are_drawn_alike(self, library):
@@ -323,7 +323,7 @@ class TestRefusals:
                 solve(getattr(torch_only(laplacian()), convert)())
 
     def test_complex_tensors(self, library):
-        with pytest.raises(ValueError, match=r"`cost` must be (real|an array of real numbers), got dtype .*complex128"):
+        with pytest.raises(ValueError, match=r"`cost` must be real, got dtype .*complex128"):
             solve(library(laplacian().astype(complex), "complex128"))
 
     def test_bad_entries_and_shapes(self, library):

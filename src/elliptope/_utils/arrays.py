@@ -20,6 +20,9 @@ import numpy as np
 
 Array = np.ndarray
 
+# Columns up to which it makes no difference how a product with a transpose is written.
+_THIN = 8
+
 
 def namespace(x: Array) -> Any:
     """The functions of the array API standard for arrays like ``x``."""
@@ -47,9 +50,10 @@ def as_numpy(x: Any) -> Array:
 
 
 def like(x: Array, y: Any) -> Array:
-    """``y`` in the library of ``x``, on its device and in its precision; in NumPy, as it is."""
+    """``y`` in the library of ``x``, on its device and in its precision; in NumPy as it is, unless that is single."""
     if isinstance(x, np.ndarray):
-        return as_numpy(y)
+        y = as_numpy(y)
+        return y.astype(np.float32) if is_single(x) else y
     if is_foreign(y):
         return namespace(x).asarray(y, dtype=x.dtype, device=x.device)
     # Copied: tensors cannot have negative strides, and must not share the memory of an array that the caller keeps. An array
@@ -81,23 +85,43 @@ def has_real_dtype(x: Any) -> bool:
     return np.dtype(x.dtype).kind in "fiub"  # a LinearOperator may leave it open: None stands for float64
 
 
+def is_single(x: Array) -> bool:
+    """Whether ``x`` is an array of NumPy in single precision."""
+    return isinstance(x, np.ndarray) and x.dtype == np.float32
+
+
+def in_precision_of(x: Array, y: Array) -> Array:
+    """``y``, of the library of ``x``, in its precision."""
+    return namespace(y).asarray(y, dtype=x.dtype)
+
+
+def is_rowwise(V: Array) -> bool:
+    """Whether ``V`` is a matrix of NumPy with contiguous rows, and not contiguous columns."""
+    return isinstance(V, np.ndarray) and V.flags.c_contiguous and not V.flags.f_contiguous
+
+
 def columnwise(V: Array) -> Array:
     """A thin matrix with contiguous columns in NumPy, as it is elsewhere."""
     return np.asfortranarray(V) if isinstance(V, np.ndarray) else V
 
 
+def rowwise(V: Array) -> Array:
+    """A matrix with contiguous rows in NumPy, as it is elsewhere."""
+    return np.ascontiguousarray(V) if isinstance(V, np.ndarray) else V
+
+
 def vector(V: Array) -> Array:
     """A matrix as one vector, which may share its memory; in an order that :func:`matrix` undoes."""
     if isinstance(V, np.ndarray):
-        return V.reshape(-1, order="F")  # no copy of a Fortran-ordered one
+        return V.reshape(-1, order="C" if is_rowwise(V) else "F")  # no copy of a contiguous one
     return namespace(V).reshape(V, (-1,))
 
 
-def matrix(v: Array, shape: tuple[int, ...]) -> Array:
-    """The matrix of which ``v`` is the :func:`vector`; it may share its memory."""
+def matrix(v: Array, model: Array) -> Array:
+    """The matrix, of the shape and order of ``model``, of which ``v`` is the :func:`vector`; it may share its memory."""
     if isinstance(v, np.ndarray):
-        return v.reshape(shape, order="F")
-    return namespace(v).reshape(v, shape)
+        return v.reshape(model.shape, order="C" if is_rowwise(model) else "F")
+    return namespace(v).reshape(v, model.shape)
 
 
 def hstack(blocks: Sequence[Array]) -> Array:
@@ -111,6 +135,11 @@ def hollow(K: Array) -> Array:
         return K
     xp = namespace(K)
     return xp.tril(K, k=-1) + xp.triu(K, k=1)
+
+
+def transposed_product(Q: Array, V: Array) -> Array:
+    """Qᵀ V for two tall matrices; in NumPy, a wide Q with contiguous rows is read as it lies in memory."""
+    return (V.T @ Q).T if is_rowwise(Q) and Q.shape[1] > _THIN else Q.T @ V
 
 
 def row_dots(U: Array, V: Array) -> Array:
@@ -130,14 +159,14 @@ def spectral_norm(V: Array) -> float:
 
 
 def inner(U: Array, V: Array) -> float:
-    """Σ_ij U_ij V_ij. Factors are Fortran-ordered, so that their transposes are read as they lie in memory."""
+    """Σ_ij U_ij V_ij, read as they lie in memory; most factors are Fortran-ordered."""
     if isinstance(U, np.ndarray):
-        return float(np.vdot(U.T, V.T))
+        return float(np.vdot(U, V) if is_rowwise(U) else np.vdot(U.T, V.T))
     return float(namespace(U).tensordot(U, V, axes=2))
 
 
 def total(v: Array) -> float:
-    return float(np.add.reduce(v, axis=None) if isinstance(v, np.ndarray) else namespace(v).sum(v))
+    return float(np.add.reduce(v, axis=None, dtype=np.float64) if isinstance(v, np.ndarray) else namespace(v).sum(v))
 
 
 def absolute_total(v: Array) -> float:
@@ -151,6 +180,10 @@ def largest(v: Array) -> float:
 
 def smallest(v: Array) -> float:
     return float(v.min() if isinstance(v, np.ndarray) else namespace(v).min(v))
+
+
+def all_zero(V: Array) -> bool:
+    return not bool(namespace(V).any(V))
 
 
 def all_nonzero(v: Array) -> bool:

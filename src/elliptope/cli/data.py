@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from .._utils.arrays import Array
 from .errors import CommandError, counted
@@ -30,7 +31,7 @@ class Data:
     ----------
     source : str
         The file, as the user calls it.
-    X : (n, p) array
+    X : (n, p) array, or sparse matrix in compressed rows
         Features, finite.
     names : list of str or None
         Of the features, where all have one.
@@ -45,7 +46,7 @@ class Data:
     """
 
     source: str
-    X: Array
+    X: Any
     names: list[str] | None
     handles: list[str]
     label: Column | None
@@ -58,7 +59,12 @@ class Data:
         """Number of rows and features, in a line."""
         n, p = self.X.shape
         header = "; line 1 is data (--header if it names the columns)" if self.no_header else ""
-        return f"{self.source}: {counted(n, 'row')}, {counted(p, 'feature')}{header}"
+        stored = f", {self.X.nnz / (n * p):.2g} of the entries stored" if self.is_sparse else ""
+        return f"{self.source}: {counted(n, 'row')}, {counted(p, 'feature')}{stored}{header}"
+
+    @property
+    def is_sparse(self) -> bool:
+        return sparse.issparse(self.X)
 
     @property
     def kept(self) -> dict[str, Array]:
@@ -85,10 +91,10 @@ def _read(reader: Reader, roles: Roles, no_header: bool) -> Data:
     columns = dict(zip(others, kept, strict=True))
     p = len(roles.features)
     names = [reader.names[j] for j in roles.features]
-    weight = None if roles.weight is None else _check_weight(reader, roles.weight, X[:, p])
+    weight = None if roles.weight is None else _check_weight(reader, roles.weight, _vector(X, p))
     return Data(
         source=reader.source,
-        X=np.ascontiguousarray(X[:, :p]),
+        X=X[:, :p] if sparse.issparse(X) else np.ascontiguousarray(X[:, :p]),
         names=[name for name in names if name] if all(names) else None,
         handles=[reader.handle(j) for j in roles.features],
         label=None if roles.label is None else Column(reader.names[roles.label] or "label", columns[roles.label]),
@@ -97,6 +103,10 @@ def _read(reader: Reader, roles: Roles, no_header: bool) -> Data:
         no_header=no_header,
         name_row=reader.row,
     )
+
+
+def _vector(X: Any, j: int) -> Array:
+    return X[:, [j]].toarray().ravel() if sparse.issparse(X) else X[:, j]
 
 
 def _check_weight(reader: Reader, j: int, w: Array) -> Array:

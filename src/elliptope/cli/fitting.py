@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .._utils.arrays import Array
 from .._utils.rounding import round_up
@@ -24,7 +25,7 @@ _UNLIKE = 30.0
 
 def read_training_data(args: argparse.Namespace, console: Console) -> Data:
     data = read_data(args.input, form_of(args), selection_of(args))
-    if len(data.X) < 2:
+    if data.X.shape[0] < 2:
         raise CommandError(f"{data.source}: 1 row; an embedding takes 2 or more")
     console.note(data.describe())
     console.name_row = data.name_row
@@ -33,6 +34,10 @@ def read_training_data(args: argparse.Namespace, console: Console) -> Data:
 
 def scale(args: argparse.Namespace, data: Data, console: Console) -> tuple[Array, Standardizer | None]:
     """The features, standardised if asked for; a note where their scales differ and they are not."""
+    if data.is_sparse:
+        if args.standardize:
+            raise CommandError(f"{data.source}: a sparse matrix is not standardised, for it would be stored in full")
+        return data.X, None
     with np.errstate(over="ignore", invalid="ignore"):
         constant = _some(data, np.ptp(data.X, axis=0) == 0)
     if constant:
@@ -65,7 +70,7 @@ def preparation(model: Model) -> str | None:
     if model.standardizer is not None:
         return "Columns were standardised: these are z-scores."
     points = model.est.training_.points
-    unlike = None if points is None else _unlike(points)
+    unlike = None if points is None or sparse.issparse(points) else _unlike(points)
     warning = f" They differ {unlike}, so that the widest ones decide; --standardize puts them on one scale."
     return f"Columns were taken as they are, not standardised.{warning if unlike else ''}"
 
@@ -77,6 +82,7 @@ def _some(data: Data, chosen: Array) -> list[str]:
 def fit(args: argparse.Namespace, data: Data, console: Console) -> Model:
     """Fit the estimator that the options describe. Ctrl-C ends the command; an unfinished fit is not kept."""
     est = estimator_of(args)
+    check_sparse(data, est)
     X, standardizer = scale(args, data, console)
     try:
         with console.watching(est):
@@ -85,8 +91,8 @@ def fit(args: argparse.Namespace, data: Data, console: Console) -> Model:
         raise CommandError(f"{data.source}: {error}") from None
     except MemoryError:
         raise CommandError(
-            f"{data.source}: not enough memory{_dense_need(est, len(X))}; fit a part of the rows, and embed the others with "
-            "`transform`"
+            f"{data.source}: not enough memory{_dense_need(est, X.shape[0])}; fit a part of the rows, and embed the others "
+            "with `transform`"
         ) from None
     if getattr(est, "status_", "") == "interrupted":
         raise KeyboardInterrupt
@@ -94,6 +100,14 @@ def fit(args: argparse.Namespace, data: Data, console: Console) -> Model:
         est.feature_names_in_ = np.array(data.names, dtype=object)
     console.note(sentence(est))
     return Model(est, standardizer, data.label, data.id, data.source)
+
+
+def check_sparse(data: Data, est: Any) -> None:
+    """Raise if the table is a sparse matrix and the estimator does not take one."""
+    rule = find_kernel(getattr(est, "kernel", None))
+    if data.is_sparse and (rule is None or not rule.accepts_sparse):
+        kernels = "--kernel overlap or --kernel neighbors, best with --metric cosine"
+        raise CommandError(f"{data.source}: a sparse matrix; {kernels}, take one")
 
 
 def _dense_need(est: Any, n: int) -> str:

@@ -13,18 +13,22 @@ from ..estimators.rkhs_embedding import RKHSEmbedding
 from ..estimators.sdp_embedding import SDPEmbedding
 from ..kernels.bandwidth import RULES
 from ..kernels.choice import BUILT_IN
+from ..kernels.metrics import METRICS
 from ..sdp import METHODS as SOLVERS
 from .errors import UsageError
 from .selection import Selection, split_items
 from .streams import STANDARD, check_distinct
-from .tables import FORMATS, Form
+from .tables import FORMATS, WRITTEN_FORMATS, Form
 
 METHODS: dict[str, Callable[..., Any]] = {"sdp": SDPEmbedding, "rkhs": RKHSEmbedding, "diffusion": DiffusionMap}
 _DEFAULT_METHOD = "sdp"
 # Fits are repeatable by default.
 _DEFAULT_SEED = 0
-# The kernel that has neighbours and no bandwidth.
-_NEIGHBORS = "neighbors"
+# Kernels that have neighbours and no bandwidth.
+NEIGHBOR_KERNELS = ("neighbors", "overlap")
+_THEY = " and ".join(NEIGHBOR_KERNELS)
+# Without those that have parameters which are arrays.
+_METRICS = tuple(name for name in METRICS if name not in ("mahalanobis", "seuclidean"))
 # Attributes of the parsed command line that name files, and what users call them.
 INPUTS = {"model": "MODEL", "input": "INPUT"}
 OUTPUTS = {
@@ -120,7 +124,7 @@ def add_output(parser: argparse.ArgumentParser, help: str, *, required: bool = F
 
 def add_output_format(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--output-format", choices=FORMATS, help="of the output (default: by its suffix, else --format, else csv)"
+        "--output-format", choices=WRITTEN_FORMATS, help="of the output (default: by its suffix, else --format, else csv)"
     )
 
 
@@ -171,10 +175,18 @@ _FLAGS: dict[str, tuple[str, dict[str, Any]]] = {
         "bandwidth",
         {"type": positive_or(*RULES), "metavar": "SIGMA", "help": f"σ, or a rule: {', '.join(RULES)} (sdp, diffusion)"},
     ),
-    "--kernel": ("kernel", {"choices": (*BUILT_IN, _NEIGHBORS), "help": f"(sdp, diffusion; {_NEIGHBORS}: sdp)"}),
+    "--kernel": ("kernel", {"choices": (*BUILT_IN, *NEIGHBOR_KERNELS), "help": "(sdp, diffusion)"}),
     "--neighbors": (
         "n_neighbors",
-        {"type": whole(2), "metavar": "K", "help": f"rows that --kernel {_NEIGHBORS} looks at, a row itself included (sdp)"},
+        {"type": whole(2), "metavar": "K", "help": f"rows that --kernel {_THEY} look at, a row itself included"},
+    ),
+    "--metric": (
+        "metric",
+        {
+            "choices": _METRICS,
+            "metavar": "NAME",
+            "help": f"for --kernel {_THEY}: cosine, manhattan, … (default: euclidean)",
+        },
     ),
     "--diagonal": ("diagonal", {"choices": ("kernel", "constant"), "help": "the bound d (sdp)"}),
     "--normalize": ("normalize", {"choices": ("unit",), "help": "rows to the unit sphere: directions only"}),
@@ -236,23 +248,23 @@ def parameters_of(args: argparse.Namespace, method: str) -> dict[str, Any]:
             others = ", ".join(name for name, cls in METHODS.items() if parameter in _parameters(cls))
             raise UsageError(f"{flag} does not apply to --method {method}, only to {others}")
         given[parameter] = value
-    _check_kernel(args, method)
+    _check_kernel(args)
     if "random_state" in known:
         given.setdefault("random_state", _DEFAULT_SEED)
     return given
 
 
-def _check_kernel(args: argparse.Namespace, method: str) -> None:
+def _check_kernel(args: argparse.Namespace) -> None:
     """Neighbours and bandwidths exclude each other."""
-    if getattr(args, "kernel", None) != _NEIGHBORS:
-        if getattr(args, "n_neighbors", None) is not None:
-            raise UsageError(f"--neighbors applies to --kernel {_NEIGHBORS} only")
+    kernel = getattr(args, "kernel", None)
+    if kernel not in NEIGHBOR_KERNELS:
+        for flag, name in (("--neighbors", "n_neighbors"), ("--metric", "metric")):
+            if getattr(args, name, None) is not None:
+                raise UsageError(f"{flag} applies to --kernel {_THEY} only")
         return
-    if method != _DEFAULT_METHOD:
-        raise UsageError(f"--kernel {_NEIGHBORS} does not apply to --method {method}, only to {_DEFAULT_METHOD}")
     for name in ("bandwidth", "bandwidths"):
         if getattr(args, name, None) is not None:
-            raise UsageError(f"--{name} does not apply to --kernel {_NEIGHBORS}, which takes --neighbors instead")
+            raise UsageError(f"--{name} does not apply to --kernel {kernel}, which takes --neighbors instead")
 
 
 def _parameters(cls: Callable[..., Any]) -> set[str]:

@@ -11,7 +11,7 @@ from .._utils.arrays import Array
 from .console import Console
 from .errors import CommandError
 from .streams import STANDARD, check_output, is_stream, is_terminal_output, open_output
-from .tables import check_writer, flatten, format_of, write_table
+from .tables import WRITTEN_FORMATS, check_writer, flatten, format_of, write_table
 
 _BINARY = ("parquet", "npy", "npz")
 
@@ -29,7 +29,8 @@ class Target:
     def of(cls, args: argparse.Namespace, console: Console) -> Target:
         """The target that the options describe; an error, before anything is computed, if it cannot be written."""
         path = args.output
-        format = format_of(path, args.output_format or (args.format if is_stream(path) else None), "--output-format")
+        as_read = args.format if is_stream(path) and args.format in WRITTEN_FORMATS else None
+        format = format_of(path, args.output_format or as_read, "--output-format")
         check_output(path, args.force)
         within = console.json and path == STANDARD
         if format in _BINARY and is_terminal_output(path) and not within:

@@ -1,10 +1,11 @@
 """The estimators, and what they share: posing the program, new rows, paths of bandwidths."""
 
 from .diffusion_map import DiffusionMap
+from .multiscale import MultiscaleEmbedding
 from .rkhs_embedding import RKHSEmbedding
 from .sdp_embedding import SDPEmbedding
 from .stored import register_estimators
 
-__all__ = ["DiffusionMap", "RKHSEmbedding", "SDPEmbedding"]
+__all__ = ["DiffusionMap", "MultiscaleEmbedding", "RKHSEmbedding", "SDPEmbedding"]
 
 register_estimators()

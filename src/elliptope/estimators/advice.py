@@ -14,6 +14,9 @@ from .pose import Posed
 
 # 1 - m²/(k M) below this leaves fewer digits of the embedding than its extension must agree with.
 _SMALL_CONTRAST = 1e-6
+# Parts of a dual value that depend on how far a solve went; and parts of the largest that rounding leaves of others.
+_ACCURACY = 1e-6
+_ROUNDING = 1e-12
 # Mass from other points, relative to a point's own, below which the kernel is the identity for this purpose.
 _IDENTITY_KERNEL = 1e-12
 
@@ -37,27 +40,37 @@ def warn_of_parts(J: KernelOperator, parameter: str) -> None:
         )
 
 
-def judge(solution: Solution, posed: Posed, d: Array, *, verbose: bool) -> str:
-    """The status of a fit; what the user should know of it is printed, or warned of."""
+def judge(solution: Solution, posed: Posed, d: Array, e: Array, estimator: str, *, verbose: bool) -> str:
+    """The status of a fit of that ``estimator``, with the diagonal d and spread weights e.
+
+    What the user should know of it is printed, or warned of.
+    """
     J, rows = posed.operator, posed.sample.rows
-    _warn_of_hubs(J, d, solution.dual, rows)
+    if solution.status in ("optimal", "unconfirmed", "degenerate"):  # elsewhere `transform` is exact for no row
+        _warn_of_hubs(solution, d, e, rows)
     constant = float(np.median(J.contrast())) < _SMALL_CONTRAST
     status = "degenerate" if constant and solution.status in ("optimal", "unconfirmed") else solution.status
     if verbose:
         print(f"{status}: {solution.message}")
     if status != "optimal":
         text = _advice(solution, status, J, d, rows, posed.rule.scale_parameter, constant)
-        warn(f"SDPEmbedding ended with status {status!r}: {text}", ConvergenceWarning)
+        warn(f"{estimator} ended with status {status!r}: {text}", ConvergenceWarning)
     return status
 
 
-def _warn_of_hubs(J: KernelOperator, d: Array, y: Array, rows: Array) -> None:
-    """Where Abar has a negative diagonal, y may be negative, too; and the extension of a row is y times the row."""
-    reversed_ = (y <= 0) & (d > 0) & (J.contrast() < 0)
+def _warn_of_hubs(solution: Solution, d: Array, e: Array, rows: Array) -> None:
+    r"""Where :math:`y_i + e_i \lambda_{\min}(H^\top E H)` is negative the extension has another root than the row.
+
+    This takes a negative diagonal of the cost, which psd kernels do not have.
+    """
+    H, y = solution.factor, solution.dual
+    values = np.linalg.eigvalsh(H.T @ (e[:, None] * H))
+    size = _ACCURACY * (np.abs(y) + e * values[-1]) + _ROUNDING * np.abs(y).max()
+    reversed_ = (y + e * values[0] < -size) & (d > 0)
     if reversed_.any():
         warn(
-            f"{_hubs(rows[reversed_])} that `transform` does not return their embedding, but the opposite direction. With "
-            f"diagonal='kernel' they are placed at the origin instead."
+            f"{_hubs(rows[reversed_])} that `transform` does not return their embedding. With diagonal='kernel' and "
+            f"diffusion_time=1 they are placed at the origin instead."
         )
 
 

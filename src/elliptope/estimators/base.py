@@ -13,13 +13,14 @@ from .._utils.arrays import Array
 from .._utils.callers import underflows_to_zero
 from .._utils.threads import count_threads
 from ..kernels.choice import find_kernel
+from ..kernels.metrics import PRECOMPUTED
 from ..persistence import save
 from .extension import Extension
 from .streaming import Streaming
 
 
 class Embedding(Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base of all estimators: scikit-learn's conventions for dense rows in and columns out."""
+    """Base of all estimators: scikit-learn's conventions for rows in and columns out."""
 
     normalize: str | None
     n_components_: int
@@ -58,12 +59,16 @@ class KernelEmbedding(Embedding):
 
     kernel: str | Callable
     bandwidth: float | str
+    metric: str | Callable
     n_jobs: int | None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         rule = find_kernel(self.kernel)
-        tags.input_tags.pairwise = rule is not None and rule.pairwise
+        takes_sparse = rule is not None and rule.accepts_sparse
+        distances = takes_sparse and isinstance(self.metric, str) and self.metric == PRECOMPUTED
+        tags.input_tags.pairwise = rule is not None and (rule.pairwise or distances)
+        tags.input_tags.sparse = takes_sparse
         return tags
 
     @property

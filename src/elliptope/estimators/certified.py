@@ -68,7 +68,7 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
         if not is_word(self.rank, "auto"):
             check_integer("rank", self.rank, 1, "'auto' or ")
 
-    def _solve(self, J: Operator, method: str = "auto", start: Start = NO_START) -> Solution:
+    def _solve(self, J: Operator, method: str = "auto", start: Start = NO_START, spread: float = 0.0) -> Solution:
         """Solve, with what the ``start`` took counted; from one that was interrupted, return it as it is, with its bound."""
         solution = solve(
             J,
@@ -80,6 +80,7 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
             max_products=None if self._max_products is None else self._max_products - start.n_products,
             rng=np.random.default_rng(draw_seed(self.random_state)),
             start=start.factor,
+            spread=spread,
             callback=(lambda _: True) if start.interrupted else progress_callback(self, bool(self.verbose)),
         )
         n_iter, n_products = solution.n_iter + start.n_iter, solution.n_products + start.n_products

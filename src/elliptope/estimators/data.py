@@ -30,7 +30,7 @@ _LARGEST_WEIGHT = 1e300
 class Rows:
     """Rows and weights, validated; and the fitted attributes that describe the columns."""
 
-    X: Any  # (N, p), or a sparse graph (N, N)
+    X: Any  # (N, p), dense or sparse, or distances (N, N)
     w: Array  # (N,)
     columns: dict[str, Any]
 
@@ -38,7 +38,7 @@ class Rows:
 def validate_rows(
     X: Any, sample_weight: Array | None, estimator: Any, *, accept_sparse: bool = False, pairwise: bool = False
 ) -> Rows:
-    """Rows and weights as ``fit`` takes them; ``pairwise``, if X is a kernel matrix."""
+    """Rows and weights as ``fit`` takes them; ``pairwise``, if X is a matrix of kernel values or distances."""
     refuse_no_numbers(X)
     checked = copy(estimator)  # scikit-learn sets attributes, and a fit that fails must leave the estimator as it is
     with entries_named(X):
@@ -146,6 +146,5 @@ def _warn_of_distances(X: Any) -> None:
     if (X >= 0).all() and np.allclose(X, X.T):
         warn(
             "`X` is square and symmetric with zeros on the diagonal, like a matrix of distances, but its rows are taken for "
-            "features. To use distances, make a sparse graph of them, KNeighborsTransformer(metric='precomputed')"
-            ".fit_transform(X) of scikit-learn, and pass it to SDPEmbedding(kernel='neighbors')."
+            "features. To use distances, fit with kernel='neighbors' or 'overlap' and metric='precomputed'."
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ _DENSE_SIZE = 1000
 _ZERO = 1e-13
 # By how much an eigenvalue must exceed the smallest one kept to have been missed.
 _REPEATED = 1e-10
+# Restarts of Lanczos where there is no other method.
+_MOST_RESTARTS = 2000
 
 
 class DiffusionMap(KernelEmbedding):
@@ -46,7 +49,7 @@ class DiffusionMap(KernelEmbedding):
     ----------
     n_components : int
         Leading eigenvectors kept, the trivial one not counted; at most n - 1.
-    kernel, bandwidth, normalize, n_jobs
+    kernel, bandwidth, normalize, n_neighbors, metric, n_jobs
         As for :class:`~elliptope.SDPEmbedding`.
     diffusion_time : float
         t ≥ 0; 0 gives the normalised eigenvectors of the paper's figures.
@@ -68,6 +71,8 @@ class DiffusionMap(KernelEmbedding):
         bandwidth: float | str = "auto",
         diffusion_time: float = 1,
         normalize: str | None = None,
+        n_neighbors: int = 15,
+        metric: str | Callable = "euclidean",
         n_jobs: int | None = None,
     ) -> None:
         self.n_components = n_components
@@ -75,6 +80,8 @@ class DiffusionMap(KernelEmbedding):
         self.bandwidth = bandwidth
         self.diffusion_time = diffusion_time
         self.normalize = normalize
+        self.n_neighbors = n_neighbors
+        self.metric = metric
         self.n_jobs = n_jobs
 
     @underflows_to_zero
@@ -83,9 +90,9 @@ class DiffusionMap(KernelEmbedding):
         k = check_integer("n_components", self.n_components, 1)
         t = check_non_negative("diffusion_time", self.diffusion_time)
         rule = find_kernel(self.kernel)
-        if rule is not None and not rule.psd:
-            raise ValueError(f"`kernel` must be psd for a diffusion map, got {self.kernel!r}; SDPEmbedding takes it.")
-        posed = pose(X, sample_weight, self, only="dense")
+        posed = pose(
+            X, sample_weight, self, only="sparse" if rule is not None and rule.operators == ("sparse",) else "dense"
+        )
         A = posed.operator
         if k > A.n - 1:
             raise ValueError(
@@ -164,22 +171,38 @@ def _embed(training: DiffusionTraining, X: Array, numbers: Numbers, n_jobs: int 
 def _leading_eigenvectors(A: KernelOperator, k: int) -> tuple[Array, Array]:
     """The k largest eigenvalues, descending, with orthonormal eigenvectors (n, k).
 
-    Outliers give eigenvalues that agree with 1 to all digits, and one Krylov space holds one copy of each. A second run,
-    orthogonal to what the first one found, tells whether any was missed; the dense solver then finds them all.
+    Outliers, and parts of a graph that are not connected, give eigenvalues that agree with 1 to all digits, and one Krylov
+    space holds one copy of each. A second run, orthogonal to what the first one found, tells whether any was missed; the
+    dense solver then finds them all, and where the matrix is too large for it, further runs do, one after the other.
     """
-    if A.n <= _DENSE_SIZE or 2 * k >= A.n:
+    if A.has_entries and (A.n <= _DENSE_SIZE or 2 * k >= A.n):
         return _dense_eigenvectors(A, k)
     start = np.random.default_rng(0).standard_normal(A.n)  # fixed: the result is a function of the data
-    options = {"which": "LA", "v0": start, "ncv": max(4 * k, 40), "maxiter": 100}
+    restarts = 100 if A.has_entries else _MOST_RESTARTS
+    options = {"which": "LA", "v0": start, "ncv": max(4 * k, 40), "maxiter": restarts}
     try:
         values, U = eigsh(_linear(A.matmat, A.n), k=k, **options)
-        missed = eigsh(_linear(lambda V: A @ V - U @ (values[:, None] * (U.T @ V)), A.n), k=1, **options)[0]
-    except ArpackError:
-        return _dense_eigenvectors(A, k)
-    if missed.max() > values.min() + _REPEATED:
-        return _dense_eigenvectors(A, k)
+        while True:
+            missed, V = eigsh(_linear(partial(_deflated, A, values, U), A.n), k=1, **options)
+            if missed[0] <= values.min() + _REPEATED:
+                break
+            if A.has_entries:
+                return _dense_eigenvectors(A, k)
+            least = values.argmin()
+            values[least], U[:, least] = missed[0], V[:, 0]
+    except ArpackError as error:
+        if A.has_entries:
+            return _dense_eigenvectors(A, k)
+        raise RuntimeError(
+            f"The {k} leading eigenvectors of {A.n} rows were not found in {restarts} restarts of Lanczos: their "
+            f"eigenvalues are too close to each other. Lower `n_components`, or raise `n_neighbors`."
+        ) from error
     order = np.argsort(values)[::-1]
     return values[order], U[:, order]
+
+
+def _deflated(A: KernelOperator, values: Array, U: Array, V: Array) -> Array:
+    return A @ V - U @ (values[:, None] * (U.T @ V))
 
 
 def _linear(matmat: Callable[[Array], Array], n: int) -> LinearOperator:

@@ -26,6 +26,7 @@ from .._utils.callers import warn
 from .._utils.checks import name_rows
 from .._utils.threads import in_order
 from ..kernels.base import FittedFormula, FittedKernel
+from ..kernels.metrics import RowError
 from ..operators import weight_unit
 
 # Row numbers, one for every row.
@@ -51,6 +52,13 @@ class Diagonal(Protocol):
 
     def log_radius(self, attention: Attention) -> Array:
         """log √d(x) for a block of points, shape (b,)."""
+
+
+class Directions(Protocol):
+    """A rule for the direction in which a new point is embedded."""
+
+    def directions(self, attention: Attention) -> Array:
+        """Unit rows for a block of points, shape (b, r)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +96,10 @@ class Extension:
 
         def block(part: slice) -> tuple[slice, Attention]:
             rows, named = X[part], np.asarray(numbers[part])
-            sums, total, top, nearest = self._accumulate(rows, values, log_w, log_scale)
+            try:
+                sums, total, top, nearest = self._accumulate(rows, values, log_w, log_scale)
+            except RowError as error:
+                raise RowError(error.message, named[error.rows]) from None
             _refuse_lost_rows(top, named)
             sums /= total[:, None]
             sums -= c
@@ -135,11 +146,19 @@ class Extension:
             out[part] = attention.mean * np.exp(0.5 * attention.log_mass)[:, None]
         return out
 
-    def normalized(self, X: Array, diagonal: Diagonal, *, numbers: Numbers | None = None, n_jobs: int = 1) -> Array:
+    def normalized(
+        self,
+        X: Array,
+        diagonal: Diagonal,
+        directions: Directions | None = None,
+        *,
+        numbers: Numbers | None = None,
+        n_jobs: int = 1,
+    ) -> Array:
         r"""The paper's extension: the Nyström direction with length :math:`\sqrt{d(x)}`, shape (len(X), r).
 
-        The norm runs over all columns of F. Where √d(x) is too large for its square to be finite, the radius is capped
-        with a warning that names the rows; the direction stays exact.
+        The norm runs over all columns of F. Another rule for ``directions`` may be given. Where √d(x) is too large for its
+        square to be finite, the radius is capped with a warning that names the rows; the direction stays exact.
         """
         out = np.empty((X.shape[0], self.F.shape[1]))
         capped: list[Array] = []
@@ -149,12 +168,8 @@ class Extension:
             if far.any():
                 capped.append(attention.numbers[far])
             radius = np.exp(np.minimum(log_radius, _MAX_LOG_RADIUS))
-            # A power of two first: squares of large or small rows may not be finite, or vanish.
-            direction = np.ldexp(attention.mean, -np.frexp(np.abs(attention.mean).max(axis=1, keepdims=True))[1])
-            length = np.sqrt(np.einsum("ij,ij->i", direction, direction))
-            # A vanishing direction happens on a null set only; zero is then the one answer without a preference.
-            factor = np.divide(radius, length, out=np.zeros_like(radius), where=length > 0)
-            out[part] = direction * factor[:, None]
+            unit = unit_rows(attention.mean) if directions is None else directions.directions(attention)
+            out[part] = unit * radius[:, None]
         if capped:
             rows = np.concatenate(capped)
             warn(
@@ -162,6 +177,14 @@ class Extension:
                 f"direction is exact; their radius is capped at {math.exp(_MAX_LOG_RADIUS):.3g}."
             )
         return out
+
+
+def unit_rows(F: Array) -> Array:
+    """Rows scaled to length one. Zero rows stay: they happen on a null set, and zero is the answer without a preference."""
+    # A power of two first: squares of large or small rows may not be finite, or vanish.
+    F = np.ldexp(F, -np.frexp(np.abs(F).max(axis=1, keepdims=True))[1])
+    length = np.sqrt(np.einsum("ij,ij->i", F, F))[:, None]
+    return np.divide(F, length, out=np.zeros_like(F), where=length > 0)
 
 
 @dataclass(frozen=True, eq=False)

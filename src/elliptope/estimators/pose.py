@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from .._utils.arrays import Array
 from .._utils.checks import check_choice
 from .._utils.threads import count_threads
 from ..kernels.base import FittedFormula, FittedKernel, KernelRule
-from ..kernels.choice import PSD_NAMES, find_kernel, unknown_kernel
+from ..kernels.choice import KERNEL_NAMES, find_kernel, unknown_kernel
 from ..memory.planner import choose_operator, size_of
 from ..operators import (
     DenseOperator,
@@ -24,9 +24,13 @@ from ..operators import (
     TiledOperator,
     TruncatedOperator,
 )
+from ..operators.base import Operator
+from ..operators.polynomial import diffused_cost, diffused_values
 from .data import Rows, validate_rows
+from .diagonals import KernelDiagonal
 from .extension import Extension
 from .sample import Sample, distinct_points, weighted_rows
+from .spread import SpreadDirections
 
 # Weights below this part of the largest count as zero: squares of them would.
 _NO_WEIGHT = 1e-100
@@ -42,15 +46,41 @@ class Posed:
     kernel: FittedKernel  # the rule, fitted to the points
     operator: KernelOperator
 
+    def weighted_by_density(self, exponent: float) -> Posed:
+        r"""The program with weights :math:`w_i m_i^\beta`, of the same total, for β = ``exponent``.
+
+        It is that of the kernel :math:`k(x, y)\, (m(x)\, m(y))^\beta` with the weights w.
+        """
+        A, w = self.operator, self.sample.w
+        if not exponent:
+            return self
+        if not isinstance(A, DenseOperator | SparseOperator):
+            raise ValueError(f"`density` must be 0 unless the kernel is stored, got {exponent!r}.")
+        scaled = w * (A.m / A.m.max()) ** exponent
+        scaled *= w.sum() / scaled.sum()
+        return replace(self, sample=replace(self.sample, w=scaled), operator=A.reweighted(scaled))
+
+    def cost(self, d: Array, diffusion_time: int = 1) -> Operator:
+        """J, for the diagonal d. It may be the operator itself, scaled, or use it: there is one at a time."""
+        return diffused_cost(self.operator, d, diffusion_time)
+
     @property
     def point_rows(self) -> Any:
         """The rows of X that are points."""
         return self.given.X[self.sample.rows]
 
+    def diffused(self, F: Array, diffusion_time: int) -> Array:
+        """Values at the points, (n, r), whose :meth:`extension` is that of F after so many steps of diffusion."""
+        return diffused_values(self.operator, diffusion_time, F)
+
     def extension(self, F: Array) -> Extension:
         """The extension of F, (n, r), from the points to new rows."""
-        J = self.operator
-        return Extension(self.kernel, self.sample.w, J.m, J.M, J.kernel_diagonal(), F)
+        A = self.operator
+        return Extension(self.kernel, self.sample.w, A.m, A.M, A.kernel_diagonal(), F)
+
+    def directions(self, s: float, Xi: Array, e: Array) -> SpreadDirections | None:
+        """The rule for directions of new rows, for the weight s of the quadratic term and weights e of rows of Ξ."""
+        return SpreadDirections.of(s, Xi, e, KernelDiagonal(self.kernel, self.operator.M)) if s else None
 
     def at_all_rows(self, F: Array, extend: Callable[[Any, Array], Array]) -> Array:
         """F, (n, r), at all rows: ``extend`` is called with those of weight zero, and with their numbers."""
@@ -74,7 +104,13 @@ def pose(X: Any, sample_weight: Array | None, estimator: Any, *, only: str | Non
     n_jobs = count_threads(estimator.n_jobs)
     rule = find_kernel(estimator.kernel)
     if rule is None:
-        raise unknown_kernel(estimator.kernel, PSD_NAMES)
+        raise unknown_kernel(estimator.kernel, KERNEL_NAMES)
+    rule = rule.for_metric(estimator.metric)
+    if sparse.issparse(X) and not rule.accepts_sparse:
+        raise TypeError(
+            f"`X` must be dense for kernel={estimator.kernel!r}, got a sparse matrix; the kernels 'neighbors' and 'overlap' "
+            f"take one."
+        )
     operator = _plan(size_of(X, None if rule.pairwise else sample_weight), estimator, only, n_jobs)
     given = validate_rows(X, sample_weight, estimator, accept_sparse=rule.accepts_sparse, pairwise=rule.pairwise)
     sample = _points(given, rule)
@@ -101,7 +137,8 @@ def _plan(size: tuple[int, int] | None, estimator: Any, only: str | None, n_jobs
     if size is None:
         return "dense"
     if only is not None:
-        return choose_operator(*size, kernel=estimator.kernel, only=only, estimator=type(estimator).__name__)
+        name = type(estimator).__name__
+        return choose_operator(*size, kernel=estimator.kernel, only=only, estimator=name, n_neighbors=estimator.n_neighbors)
     return choose_operator(
         *size,
         kernel=estimator.kernel,
@@ -123,7 +160,7 @@ def _points(given: Rows, rule: KernelRule) -> Sample:
             f"{len(w) - weighted} of {len(w)}, or less than {_NO_WEIGHT:g} of the largest, which counts as zero."
         )
     # How often a point occurs says nothing about its neighbours. Rows of a graph have no coordinates to compare.
-    merged = rule.merges_equal_rows and not sparse.issparse(given.X)
+    merged = rule.merges_equal_rows and not rule.holds_distances(given.X)
     return distinct_points(given.X, w) if merged else weighted_rows(w)
 
 

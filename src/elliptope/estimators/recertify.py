@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,15 @@ from .._utils.checks import as_real
 from .._utils.threads import count_threads
 from ..kernels.checks import check_kernel_matrix
 from ..operators import DenseOperator, KernelOperator, Operator, SparseOperator
-from ..sdp import Certificate, certify
+from ..operators.polynomial import diffused_cost, diffused_values
+from ..sdp import Certificate, Spread, certify
+from .diagonals import KernelDiagonal, SampledDiagonal
+from .extension import unit_rows
+from .multiscale import MultiscaleEmbedding
 from .pose_rkhs import factorized_kernel, regularized_cost
 from .rkhs_embedding import RKHSEmbedding
 from .sdp_embedding import SDPEmbedding
+from .training import Training
 
 # Relative difference of two quantities, computed twice, that may be due to rounding.
 _ROUNDING = 1e-8
@@ -27,7 +33,9 @@ class InconsistentModelError(ValueError):
 
 
 @underflows_to_zero
-def recertify(est: SDPEmbedding | RKHSEmbedding, K: Array | None = None) -> Certificate:
+def recertify(
+    est: SDPEmbedding | RKHSEmbedding | MultiscaleEmbedding, K: Array | None = None
+) -> Certificate | tuple[Certificate, ...]:
     r"""Pose the program of a fitted estimator again, put its embedding in, and prove how far it is from the optimum.
 
     J is built anew from the training points, weights and kernel that the model holds, and
@@ -37,14 +45,14 @@ def recertify(est: SDPEmbedding | RKHSEmbedding, K: Array | None = None) -> Cert
 
     Parameters
     ----------
-    est : SDPEmbedding or RKHSEmbedding
+    est : SDPEmbedding, MultiscaleEmbedding or RKHSEmbedding
         Fitted, or loaded.
     K : (N, N) array, optional
         The kernel matrix given to ``fit``, for ``kernel="precomputed"`` alone: the model does not keep it.
 
     Returns
     -------
-    Certificate
+    Certificate, or a tuple with one for every scale of a MultiscaleEmbedding
         Of the grade "proved", or "probabilistic" where nothing was factorised. An embedding that is feasible but not optimal
         shows in its ``relative_gap``.
 
@@ -57,26 +65,48 @@ def recertify(est: SDPEmbedding | RKHSEmbedding, K: Array | None = None) -> Cert
     -----
     Rows of weight zero are no part of the program, and their embedding is not checked.
     """
-    if not isinstance(est, SDPEmbedding | RKHSEmbedding):
-        raise TypeError(f"`est` must be an SDPEmbedding or an RKHSEmbedding, got {type(est).__name__}.")
+    if not isinstance(est, SDPEmbedding | RKHSEmbedding | MultiscaleEmbedding):
+        raise TypeError(
+            f"`est` must be an SDPEmbedding, a MultiscaleEmbedding or an RKHSEmbedding, got {type(est).__name__}."
+        )
     check_is_fitted(est)
-    J, Xi, d = _sdp_program(est, K) if isinstance(est, SDPEmbedding) else _rkhs_program(est, K)
-    return certify(J, _feasible_factor(Xi, d), tol=est.tol, rng=0)
+    if isinstance(est, RKHSEmbedding):
+        J, Xi, d = _rkhs_program(est, K)
+        return certify(J, _feasible_factor(Xi, d), tol=est.tol, rng=0)
+    A, training = _operator(est, K), est.training_
+    if isinstance(est, MultiscaleEmbedding):
+        Z = np.hstack([scale.weight * unit_rows(scale.components) for scale in est.scales_])
+        _check_equal("rows of `embedding_`", est.embedding_[training.rows], est._finish(Z))
+        values = [training.extension.F[:, columns] for _, columns in training.parts()]
+        diagonal = KernelDiagonal(training.extension.kernel, A.M)
+        programs = [_Program(one.components, one.diffusion_time, one.spread) for one in est.scales_]
+        return tuple(_certify(A, one, F, training, diagonal, est.tol) for one, F in zip(programs, values, strict=True))
+    _check_equal("rows of `embedding_`", est.embedding_[training.rows], est._finish(training.components))
+    program = _Program(training.components, training.diffusion_time, training.spread.s if training.spread else 0.0)
+    return _certify(A, program, training.extension.F, training, training.diagonal, est.tol)
 
 
-def _sdp_program(est: SDPEmbedding, K: Array | None) -> tuple[Operator, Array, Array]:
-    """J, the embedding with all its components, and d."""
-    training, extension = est.training_, est.training_.extension
-    J = _operator(est, K)
-    _check_equal("degrees m", extension.m, J.m)
-    _check_equal("total masses M", extension.M, J.M)
-    d = training.diagonal.on_sample(training.points, training.rows, J)
-    J.set_row_scale(J.w * np.sqrt(d))
-    _check_equal("rows of `embedding_`", est.embedding_[training.rows], est._finish(extension.F))
-    return J, extension.F, d * training.diagonal.factor(J.unit)
+@dataclass(frozen=True)
+class _Program:
+    """What a model holds of one program."""
+
+    Xi: Array  # (n, r): the embedding at the points, all components
+    diffusion_time: int
+    s: float
 
 
-def _operator(est: SDPEmbedding, K: Array | None) -> KernelOperator:
+def _certify(
+    A: KernelOperator, program: _Program, F: Array, training: Training, diagonal: SampledDiagonal, tol: float
+) -> Certificate:
+    """The certificate of a program on the kernel A whose extension has the values F."""
+    Xi, t = program.Xi, program.diffusion_time
+    _check_equal("extended values", F, diffused_values(A, t, Xi))
+    d = diagonal.on_sample(training.points, training.rows, A)
+    H = _feasible_factor(Xi, d * diagonal.factor(A.unit))
+    return certify(diffused_cost(A, d, t), H, spread=Spread(program.s), tol=tol, rng=0)
+
+
+def _operator(est: SDPEmbedding | MultiscaleEmbedding, K: Array | None) -> KernelOperator:
     """The operator on the kernel fitted again, which must agree with the one that the model holds."""
     training, n_jobs = est.training_, count_threads(est.n_jobs)
     kernel = training.extension.kernel
@@ -87,9 +117,11 @@ def _operator(est: SDPEmbedding, K: Array | None) -> KernelOperator:
     again = kernel.refit(K, n_jobs)
     for name, held in kernel.fitted_values.items():
         _check_equal(name, held, again.fitted_values[name])
-    if kernel.is_sparse:
-        return SparseOperator(again.matrix(n_jobs), training.weights, n_jobs)
-    return DenseOperator(again.matrix(n_jobs), training.weights)
+    make = SparseOperator if kernel.is_sparse else DenseOperator
+    A = make(again.matrix(n_jobs), training.weights)
+    _check_equal("degrees m", training.extension.m, A.m)
+    _check_equal("total masses M", training.extension.M, A.M)
+    return A
 
 
 def _check_given(K: Array | None, N: int) -> Array:

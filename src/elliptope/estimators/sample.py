@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from .._utils.arrays import Array
+from ..kernels.pairs import distinct_rows
 
 
 @dataclass(frozen=True)
@@ -29,17 +31,16 @@ def weighted_rows(w: Array) -> Sample:
     return Sample(w[rows], rows, place, len(rows), bool(np.ptp(w[rows]) == 0))
 
 
-def distinct_points(X: Array, w: Array) -> Sample:
+def distinct_points(X: Any, w: Array) -> Sample:
     """Rows of positive weight that are equal are one point, in the order in which they were given."""
     support = np.flatnonzero(w > 0)
     if len(support) == 0:
         raise ValueError(f"`sample_weight` must be positive for at least 1 sample: the weight is zero for all {len(w)}.")
-    _, first, inverse = np.unique(X[support], axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    place = np.full(len(X), -1)
-    place[support] = np.argsort(order)[inverse.ravel()]
-    weights = np.bincount(place[support], weights=w[support])
-    return Sample(weights, support[first[order]], place, len(support), bool(np.ptp(w[support]) == 0))
+    first, inverse = distinct_rows(X[support])
+    place = np.full(len(w), -1)
+    place[support] = inverse
+    weights = np.bincount(inverse, weights=w[support])
+    return Sample(weights, support[first], place, len(support), bool(np.ptp(w[support]) == 0))
 
 
 def closest_pair(points: Array) -> tuple[float, int, int]:

@@ -19,6 +19,7 @@ from ..kernels.choice import KERNEL_NAMES, find_kernel, unknown_kernel
 from ..memory.planner import OPERATORS
 from ..operators import TiledOperator
 from ..sdp import METHODS
+from ..sdp.spread import spread_weights
 from .advice import judge, warn_of_parts
 from .base import KernelEmbedding, finish
 from .certified import CertifiedEmbedding, eigenvectors, outcome
@@ -51,11 +52,11 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
     n_components : int or None
         Columns of the embedding. None: the rank of the optimum. An int keeps the leading ones; columns beyond the rank
         are zero.
-    kernel : {"gaussian", "laplacian", "matern", "neighbors", "precomputed"}, Kernel, Neighbors or callable
+    kernel : {"gaussian", "laplacian", "matern", "neighbors", "overlap", "precomputed"}, Kernel, rule or callable
         ``"neighbors"``: every point has its own scale, the distance to its ``n_neighbors``-th nearest point, beyond which
-        the kernel is zero; see :mod:`elliptope.kernels.neighbors`. Use it for large data or clusters. ``fit`` also takes a
-        sparse graph of distances, such as ``KNeighborsTransformer`` makes, and ``transform`` then rows of the same kind, in
-        which a distance of zero marks a training point.
+        the kernel is zero; see :mod:`elliptope.kernels.neighbors`. ``"overlap"``: points are similar as far as they have the
+        same neighbours; see :mod:`elliptope.kernels.overlap`. Use one of them for large data or clusters. They take any
+        ``metric``, and sparse X.
         ``"precomputed"``: ``fit`` takes the kernel matrix, ``transform`` the cross-kernel block. A callable
         ``k(X, Y) -> (n, m)`` must be symmetric, non-negative and psd. A :class:`~elliptope.kernels.Kernel` carries its own
         bandwidth.
@@ -69,13 +70,33 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
     normalize : {None, "unit"}
         ``"unit"``: rows, after truncation to ``n_components``, are projected to the unit sphere.
     n_neighbors : int
-        For ``kernel="neighbors"``, at least 2, a point counting itself; has no effect on the other kernels, nor on the
-        bandwidth rules.
+        For the kernels ``"neighbors"`` and ``"overlap"``, at least 2, a point counting itself; has no effect on the others,
+        nor on the bandwidth rules.
+    metric : str or callable
+        Distance by which these two kernels find neighbours: a name that scikit-learn's neighbours take, such as "cosine",
+        "manhattan" or "haversine", or a function d(x, y) of two rows. ``"precomputed"``: ``fit`` takes the distances
+        between all points, or a sparse graph of some of them, such as ``KNeighborsTransformer`` makes; ``transform`` takes
+        rows of the same kind, in which a distance of zero marks a training point. With the default metric, too, a square
+        sparse X with an empty diagonal is such a graph; any other sparse X holds rows of features, for "euclidean",
+        "cosine" and "manhattan". Other kernels have no choice of metric.
+    diffusion_time : int
+        t ≥ 1. The cost is that of t steps of diffusion, :math:`q(A) - v_0 v_0^\top` instead of :math:`A - v_0 v_0^\top`: a
+        larger t blurs detail within groups, and shows what holds them together. q is a polynomial of a degree of about
+        :math:`2.5\sqrt t` that follows :math:`\lambda^t` (see :func:`elliptope.operators.polynomial.power`); program,
+        certificate and ``transform`` are exact for this q. The bound d on the diagonal stays as it is. For t > 1 the kernel
+        must be stored: a kernel of neighbours, or ``operator="dense"``.
+    spread : float
+        η ≥ 0, or infinite. 0: the paper's program. η > 0: the strictly concave program
+        :math:`\max \operatorname{Tr}(\bar A B) - \frac s2 \lVert B\rVert_F^2` with the same constraints (with weights, and
+        another d, rows weigh accordingly; see :func:`elliptope.sdp.solve`), where s = ``spread_`` is
+        :math:`\min(1, \eta\, \lambda_1(J)/\operatorname{Tr} J)`. Its optimum is unique, the certificate bounds the distance
+        of B to it, and the rank grows with η: 0.05 to 0.3 changes little but that, 1 gives tens of columns, and infinity
+        the kernel of diffusion maps, B = Abar.
     operator : {"auto", "dense", "tiled", "nystroem", "sparse"}
         How the kernel is applied. ``"dense"`` stores it, which allows a proof. ``"tiled"`` recomputes it at every product;
         the certificate is then proved at wide bandwidths, and probabilistic at others. ``"nystroem"`` replaces it by one of
         low rank: the certificate is that of the surrogate, and its ``exact_interval`` says what follows for the exact
-        problem. ``"sparse"`` leaves out what is negligible (Gaussian kernels) or zero (``kernel="neighbors"``). ``"auto"``:
+        problem. ``"sparse"`` leaves out what is negligible (Gaussian kernels) or zero (kernels of neighbours). ``"auto"``:
         dense as long as it fits, then tiled; a fit that does not fit into memory is refused before it starts.
     n_landmarks : int
         For ``operator="nystroem"``.
@@ -109,6 +130,8 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         ``"unconfirmed"``: it is optimal, and whether others are as good could not be established. ``"max_iter"``:
         ``tol`` was not reached within ``max_iter`` iterations, or there was no further progress before; the warning says
         which. ``"interrupted"``: stopped by Ctrl-C or a callback, with the best iterate so far.
+    spread_ : float
+        s, the weight of the quadratic term.
     n_iter_, n_products_ : int
         Iterations, and block products with J (the unit of work).
     training_ : Training
@@ -131,6 +154,9 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         diagonal: str | Array | Callable = "kernel",
         normalize: str | None = None,
         n_neighbors: int = 15,
+        metric: str | Callable = "euclidean",
+        diffusion_time: int = 1,
+        spread: float = 0.0,
         operator: str = "auto",
         n_landmarks: int = 1000,
         solver: str = "auto",
@@ -147,6 +173,9 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         self.diagonal = diagonal
         self.normalize = normalize
         self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.diffusion_time = diffusion_time
+        self.spread = spread
         self.operator = operator
         self.n_landmarks = n_landmarks
         self.solver = solver
@@ -172,22 +201,32 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         self._check_parameters()
         posed = pose(X, sample_weight, self)
         self._check_width(len(posed.given.w))
-        J = posed.operator
-        warn_of_parts(J, posed.rule.scale_parameter)
-        diagonal = resolve_diagonal(self.diagonal, posed.sample, posed.kernel, J)
-        d = diagonal.on_sample(posed.point_rows, posed.sample.rows, J)
-        J.set_row_scale(J.w * np.sqrt(d))
+        A, t = posed.operator, int(self.diffusion_time)
+        warn_of_parts(A, posed.rule.scale_parameter)
+        diagonal = resolve_diagonal(self.diagonal, posed.sample, posed.kernel, A)
+        d = diagonal.on_sample(posed.point_rows, posed.sample.rows, A)
+        J = posed.cost(d, t)
 
         if start is None:
             begin = self._coarse_start(posed, d)
         else:
             begin = Start(check_factor("start", start, len(posed.given.w))[posed.sample.rows])
-        solution = self._solve(J, self.solver, begin)
-        status = judge(solution, posed, d, verbose=bool(self.verbose))
+        solution = self._solve(J, self.solver, begin, self.spread)
+        e = spread_weights(J, solution.spread.s)
+        status = judge(solution, posed, d, e, "SDPEmbedding", verbose=bool(self.verbose))
 
-        Xi, eigenvalues = eigenvectors(solution.factor, d * diagonal.factor(J.unit), posed.sample.w)
+        Xi, eigenvalues = eigenvectors(solution.factor, d * diagonal.factor(A.unit), posed.sample.w)
         width = self._width(Xi.shape[1])
-        training = SDPTraining(posed.sample.rows, self.normalize, posed.extension(Xi), diagonal)
+        directions = posed.directions(solution.spread.s, Xi, e * np.sqrt(diagonal.factor(A.unit)))
+        training = SDPTraining(
+            posed.sample.rows,
+            self.normalize,
+            posed.extension(posed.diffused(Xi, t)),
+            diagonal,
+            directions,
+            diffusion_time=t,
+            own_components=Xi if t > 1 else None,
+        )
         Xi = posed.at_all_rows(Xi, lambda X, numbers: _embed(training, X, numbers, self.normalize, self.n_jobs))
         return self._keep(
             **posed.given.columns,
@@ -197,6 +236,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
             eigenvalues_=eigenvalues,
             n_components_=width,
             training_=training,
+            spread_=solution.spread.s,
         )
 
     def _coarse_start(self, posed: Posed, d: Array) -> Start:
@@ -206,7 +246,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         user has asked for something else: the method of the paper, or a number of columns to start with.
         """
         J, kernel, limits = posed.operator, posed.kernel, start_limits(self.max_iter, self._max_products)
-        asked = self.solver != "auto" or not is_word(self.rank, "auto") or not all(limits)
+        asked = bool(self.spread) or self.solver != "auto" or not is_word(self.rank, "auto") or not all(limits)
         if asked or not isinstance(J, TiledOperator) or J.n <= _COARSE_ROWS:
             return NO_START
         assert isinstance(kernel, FittedFormula)
@@ -260,6 +300,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         check_integer("n_landmarks", self.n_landmarks, 1)
         check_choice("solver", self.solver, tuple(METHODS))
         check_integer("n_neighbors", self.n_neighbors, 1)
+        check_integer("diffusion_time", self.diffusion_time, 1)
 
 
 def _embed(
@@ -267,7 +308,7 @@ def _embed(
 ) -> Array:
     """All components at rows X of these numbers."""
     diagonal = _AnyLength(training.diagonal) if normalize == "unit" else training.diagonal
-    return training.extension.normalized(X, diagonal, numbers=numbers, n_jobs=count_threads(n_jobs))
+    return training.extension.normalized(X, diagonal, training.spread, numbers=numbers, n_jobs=count_threads(n_jobs))
 
 
 @dataclass(frozen=True)

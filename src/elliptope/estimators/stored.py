@@ -1,49 +1,62 @@
 """What a file keeps of each estimator: the tables behind docs/model_format.md.
 
 Only classes in these tables are stored or loaded. Sizes: N rows given to ``fit``, of which n are points of the program;
-p columns; k columns of the embedding, and r of all its components.
+p columns; k columns of the embedding, r of all its components, and c of those of all scales.
 """
 
 from __future__ import annotations
 
 from ..kernels.base import FittedFormula
 from ..kernels.given import PrecomputedKernel
-from ..kernels.neighbors import SEARCHES, GraphKernel, NeighborKernel, Neighbors
+from ..kernels.metrics import METRICS
+from ..kernels.neighborhoods import SEARCHES, GraphKernel, NeighborKernel
+from ..kernels.neighbors import Neighbors
+from ..kernels.overlap import Overlap
 from ..kernels.stationary import Gaussian, Laplacian, Matern
-from ..persistence.arrays import Floats, Graph, Indices
+from ..persistence.arrays import Floats, Graph, Indices, Numbers, Points
 from ..persistence.fields import Choice, Field, Flag, Integer, Number, Optional
 from ..persistence.models import Table, register
-from ..persistence.objects import OneOf, Shared
+from ..persistence.objects import OneOf, Several, Shared
 from ..persistence.parameters import ParameterKinds
 from ..sdp import Certificate, NullSpace
 from .diagonals import ConstantDiagonal, KernelDiagonal, NearestDiagonal
 from .diffusion_map import DiffusionMap
 from .extension import Extension, LinearExtension
+from .multiscale import MultiscaleEmbedding
 from .rkhs_embedding import RKHSEmbedding
 from .sdp_embedding import SDPEmbedding
-from .training import DiffusionTraining, RKHSTraining, SDPTraining
+from .spread import SpreadDirections
+from .training import DiffusionTraining, MultiscaleTraining, RKHSTraining, Scale, SDPTraining
 
 _FORMULAS: dict[type, dict[str, Field]] = {
     Gaussian: {"bandwidth": Number()},
     Laplacian: {"bandwidth": Number()},
     Matern: {"bandwidth": Number(), "nu": Number()},
 }
-_RULES: dict[type, dict[str, Field]] = {Neighbors: {"search": Choice(SEARCHES)}}
-_FITTED_FORMULA: dict[type, dict[str, Field]] = {
-    FittedFormula: {"formula": OneOf(_FORMULAS), "points": Floats("n", "p")}
+_NEIGHBORHOODS: dict[str, Field] = {
+    "search": Choice(SEARCHES),
+    "metric": Optional(Choice(METRICS)),
+    "metric_params": Optional(Numbers("p", "w", "V", "VI")),
 }
+_RULES: dict[type, dict[str, Field]] = {
+    Neighbors: _NEIGHBORHOODS,
+    Overlap: {**_NEIGHBORHOODS, "exponent": Number(positive=True)},
+}
+_FITTED_FORMULA: dict[type, dict[str, Field]] = {FittedFormula: {"formula": OneOf(_FORMULAS), "points": Floats("n", "p")}}
 _PRECOMPUTED: dict[type, dict[str, Field]] = {
     PrecomputedKernel: {"columns": Indices("n", below="p"), "self_similarity": Optional(Number(positive=True))}
 }
 _SPARSE: dict[type, dict[str, Field]] = {
     NeighborKernel: {
-        "points": Floats("n", "p", squared=True),
+        "rule": OneOf(_RULES),
+        "points": Points("n", "p"),
         "scales": Floats("n", positive=True, squared=True),
         "n_neighbors": Integer(low=2),
         "graph": Optional(Graph("n")),
         "n_jobs": Integer(low=1),
     },
     GraphKernel: {
+        "rule": OneOf(_RULES),
         "graph": Graph("n"),
         "scales": Floats("n", positive=True, squared=True),
         "n_neighbors": Integer(low=2),
@@ -51,48 +64,50 @@ _SPARSE: dict[type, dict[str, Field]] = {
     },
 }
 _KERNEL = OneOf(_FITTED_FORMULA | _PRECOMPUTED | _SPARSE)
+_KERNEL_DIAGONAL: dict[type, dict[str, Field]] = {
+    KernelDiagonal: {"kernel": Shared("training.extension.kernel", _KERNEL), "M": Number(positive=True)}
+}
 _DIAGONAL = OneOf(
-    {
-        KernelDiagonal: {"kernel": Shared("training.extension.kernel", _KERNEL), "M": Number(positive=True)},
+    _KERNEL_DIAGONAL
+    | {
         ConstantDiagonal: {},
         NearestDiagonal: {"d": Floats("n", positive=True)},
     }
 )
-_EXTENSION = OneOf(
+_SPREAD = OneOf(
     {
-        Extension: {
-            "kernel": _KERNEL,
-            "w": Floats("n", positive=True, squared=True),
-            "m": Floats("n", positive=True),
-            "M": Number(positive=True),
-            "self_similarity": Floats("n", positive=True),
-            "F": Floats("n", "r"),
+        SpreadDirections: {
+            "s": Number(positive=True),
+            "values": Floats("r"),
+            "basis": Floats("r", "r"),
+            "kernel": OneOf(_KERNEL_DIAGONAL),
         }
     }
 )
+
+
+def _extension(columns: str) -> OneOf:
+    fields: dict[str, Field] = {
+        "kernel": _KERNEL,
+        "w": Floats("n", positive=True),
+        "m": Floats("n", positive=True),
+        "M": Number(positive=True),
+        "self_similarity": Floats("n", positive=True),
+        "F": Floats("n", columns),
+    }
+    return OneOf({Extension: fields})
+
+
+_EXTENSION, _EXTENSION_OF_SCALES = _extension("r"), _extension("c")
 _LINEAR_EXTENSION = OneOf(
     {
         LinearExtension: {
             "kernel": OneOf(_FITTED_FORMULA),
             "alpha": Floats("n", "r"),
-            "w": Floats("n", positive=True, squared=True),
+            "w": Floats("n", positive=True),
         }
     }
 )
-# `rows` come first: they say what n is.
-_ROWS: dict[str, Field] = {"rows": Indices("n", below="N"), "normalize": Optional(Choice(("unit",)))}
-_TRAINING: dict[type, dict[str, Field]] = {
-    SDPTraining: _ROWS | {"extension": _EXTENSION, "diagonal": _DIAGONAL},
-    DiffusionTraining: _ROWS | {"extension": _EXTENSION, "factor": Floats("r")},
-    RKHSTraining: _ROWS
-    | {
-        "extension": _LINEAR_EXTENSION,
-        "d": Floats("n", positive=True),
-        "u": Floats("n", positive=True),
-        "jitter": Number(),
-        "place": Indices("N", below="n", low=-1),
-    },
-}
 _NULL_SPACE = OneOf(
     {
         NullSpace: {
@@ -115,14 +130,49 @@ CERTIFICATE = OneOf(
             "min_eigenvalue": Number(),
             "stationarity": Number(),
             "gain": Number(),
-            "weights": Choice(("slack", "multiplicative", "additive", "own")),
+            "weights": Choice(("slack", "multiplicative", "additive", "mixed", "own")),
             "null_space": Optional(_NULL_SPACE),
             "error_below": Number(),
             "error_above": Number(),
+            "distance_bound": Number(),
         }
     }
 )
 STATUS = Choice(("optimal", "degenerate", "unconfirmed", "max_iter", "interrupted"))
+_SCALE: dict[str, Field] = {
+    "diffusion_time": Integer(low=1),
+    "spread": Number(),
+    "weight": Number(positive=True),
+    "certificate": CERTIFICATE,
+    "status": STATUS,
+    "eigenvalues": Floats("r"),
+    "n_iter": Integer(),
+    "n_products": Integer(),
+    "components": Floats("n", "r"),
+    "directions": Optional(_SPREAD),
+}
+# `rows` come first: they say what n is.
+_ROWS: dict[str, Field] = {"rows": Indices("n", below="N"), "normalize": Optional(Choice(("unit",)))}
+_TRAINING: dict[type, dict[str, Field]] = {
+    SDPTraining: _ROWS
+    | {
+        "extension": _EXTENSION,
+        "diagonal": _DIAGONAL,
+        "spread": Optional(_SPREAD),
+        "diffusion_time": Integer(low=1),
+        "own_components": Optional(Floats("n", "r")),
+    },
+    MultiscaleTraining: _ROWS | {"extension": _EXTENSION_OF_SCALES, "scales": Several(OneOf({Scale: _SCALE}), own=("r",))},
+    DiffusionTraining: _ROWS | {"extension": _EXTENSION, "factor": Floats("r")},
+    RKHSTraining: _ROWS
+    | {
+        "extension": _LINEAR_EXTENSION,
+        "d": Floats("n", positive=True),
+        "u": Floats("n", positive=True),
+        "jitter": Number(),
+        "place": Indices("N", below="n", low=-1),
+    },
+}
 _COMMON: dict[str, Field] = {
     "n_features_in_": Integer(low=1, size="p"),
     "n_components_": Integer(low=1, size="k"),
@@ -144,7 +194,8 @@ def _training(cls: type) -> dict[str, Field]:
 
 # Attributes that ``fit`` sets.
 _FITTED: dict[type, dict[str, Field]] = {
-    SDPEmbedding: _COMMON | _CERTIFIED | _BANDWIDTH | _training(SDPTraining),
+    SDPEmbedding: _COMMON | _CERTIFIED | _BANDWIDTH | {"spread_": Number()} | _training(SDPTraining),
+    MultiscaleEmbedding: _COMMON | _BANDWIDTH | _training(MultiscaleTraining),
     RKHSEmbedding: _COMMON
     | _CERTIFIED
     | {
@@ -159,6 +210,7 @@ _FITTED: dict[type, dict[str, Field]] = {
 # What to do about parameters that cannot be stored.
 _REMEDIES = {
     "kernel": "fit with the name of a kernel, one of those in elliptope.kernels, or kernel='precomputed'",
+    "metric": "fit with the name of a metric, or with metric='precomputed'",
     "diagonal": "fit with an array of its values at the training points (new points take that of the most similar one)",
     "direction": "fit with direction='mean'",
     "random_state": "call set_params(random_state=None) first, or pass an integer; it has no influence on a fitted model",

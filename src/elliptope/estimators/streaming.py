@@ -40,7 +40,7 @@ class Streaming:
 
     @property
     def _accepts_sparse(self) -> bool:
-        """Whether ``fit`` was on a kernel that takes sparse graphs; rows of features are dense, as the tags say."""
+        """Whether ``fit`` was on a kernel that takes sparse X: rows of features, or a graph of distances."""
         return False
 
     @abstractmethod
@@ -89,7 +89,7 @@ class Streaming:
         """Rows given after ``fit``: all are checked now, and those of a large X converted when they are used."""
         check_is_fitted(self)
         if self._accepts_sparse and sparse.issparse(X):
-            return _check_graph(self, X)
+            return _check_sparse(self, X)
         refuse_no_numbers(X)
         rows = _rows_of(self, X).as_array()
         for part in blocks(0, len(rows), rows_per_block(rows.shape[1])):
@@ -102,8 +102,8 @@ class Streaming:
         if block_rows is not None:
             check_integer("block_rows", block_rows, 1, "None or ")
         if self._accepts_sparse and sparse.issparse(X):
-            graph, step = _check_graph(self, X), block_rows or self._default_rows()
-            return ((part.start, graph[part]) for part in blocks(0, graph.shape[0], step))
+            rows, step = _check_sparse(self, X), block_rows or self._default_rows()
+            return ((part.start, rows[part]) for part in blocks(0, rows.shape[0], step))
         if hasattr(X, "shape"):
             refuse_no_numbers(X)
             return _blocks_of_array(self, _rows_of(self, X), block_rows or self._default_rows())
@@ -118,9 +118,9 @@ class Streaming:
         return together * max(1, min(-(-_LEAST_ROWS // together), most // together))
 
 
-def _check_graph(estimator: Any, X: Any) -> Any:
-    X = validate_data(estimator, X, reset=False, accept_sparse="csr", **ANY_NUMBER)
-    check_finite(estimator, X)
+def _check_sparse(estimator: Any, X: Any, first: int = 0, **options: Any) -> Any:
+    X = validate_data(estimator, X, reset=False, accept_sparse="csr", **options, **ANY_NUMBER)
+    check_finite(estimator, X, first)
     return X
 
 
@@ -191,10 +191,14 @@ def _blocks_of_iterable(estimator: Any, blocks: Iterable[Any]) -> Iterator[tuple
     for given in blocks:
         with _located(first), entries_named(given, first):
             refuse_no_numbers(given)
-            block = validate_data(estimator, given, reset=False, ensure_min_samples=0, **ANY_NUMBER)
-        check_finite(estimator, block, first)
+            if estimator._accepts_sparse and sparse.issparse(given):
+                block = _check_sparse(estimator, given, first, ensure_min_samples=0)
+            else:
+                block = validate_data(estimator, given, reset=False, ensure_min_samples=0, **ANY_NUMBER)
+        if not sparse.issparse(block):
+            check_finite(estimator, block, first)
         yield first, block
-        first += len(block)
+        first += block.shape[0]
 
 
 def transform_to(estimator: Streaming, X: Any, out: Any, *, block_rows: int | None = None, overwrite: bool = False) -> int:

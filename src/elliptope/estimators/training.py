@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .._utils.arrays import Array
+from ..sdp import Certificate
 from .diagonals import SampledDiagonal
 from .extension import Extension, LinearExtension
+from .spread import SpreadDirections
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +42,51 @@ class SDPTraining(Training):
 
     extension: Extension
     diagonal: SampledDiagonal  # the rule for d
+    spread: SpreadDirections | None = None  # the rule for directions, where the program has a quadratic term
+    diffusion_time: int = 1
+    own_components: Array | None = None  # (n, r): Ξ at the points; None where the extension holds it
+
+    @property
+    def components(self) -> Array:
+        """Ξ at the points, (n, r)."""
+        return self.extension.F if self.own_components is None else self.own_components
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """A fitted part of a :class:`~elliptope.MultiscaleEmbedding`."""
+
+    diffusion_time: int
+    spread: float  # s, the weight of the quadratic term
+    weight: float  # ω, the length of its rows
+    certificate: Certificate
+    status: str
+    eigenvalues: Array  # (r,): of B* on L²(w), descending
+    n_iter: int
+    n_products: int
+    components: Array  # (n, r): Ξ at the points
+    directions: SpreadDirections | None  # the rule for directions, where there is a quadratic term
+
+
+@dataclass(frozen=True, eq=False)
+class MultiscaleTraining(Training):
+    """Of a :class:`~elliptope.MultiscaleEmbedding`: the extension has the columns of all scales, one after the other."""
+
+    extension: Extension
+    scales: tuple[Scale, ...]
+
+    def __post_init__(self) -> None:
+        columns = sum(scale.components.shape[1] for scale in self.scales)
+        if columns != self.extension.F.shape[1]:
+            raise ValueError(f"the extension has {self.extension.F.shape[1]} columns and the scales have {columns}")
+
+    def parts(self) -> Iterator[tuple[Scale, slice]]:
+        """Every scale with its columns."""
+        start = 0
+        for scale in self.scales:
+            end = start + scale.components.shape[1]
+            yield scale, slice(start, end)
+            start = end
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from .base import FittedFormula, FittedKernel, Kernel, KernelRule, kernel_matrix
 from .choice import BUILT_IN, find_kernel, make_kernel, unknown_kernel
 from .given import CallableKernel, Precomputed
 from .neighbors import Neighbors
+from .overlap import Overlap
 from .stationary import LARGEST_NU, Gaussian, Laplacian, Matern
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Laplacian",
     "Matern",
     "Neighbors",
+    "Overlap",
     "Precomputed",
     "find_kernel",
     "kernel_matrix",

@@ -107,6 +107,18 @@ class KernelRule(ABC):
     accepts_sparse = False  # whether X may be a sparse matrix
     merges_equal_rows = False  # whether rows of X that are equal are one point
 
+    def for_metric(self, metric: Any) -> KernelRule:
+        """The kernel with the metric of an estimator."""
+        if not isinstance(metric, str) or metric != "euclidean":
+            raise ValueError(
+                f"`metric` must be 'euclidean' for this kernel, got {metric!r}; 'neighbors' and 'overlap' take others."
+            )
+        return self
+
+    def holds_distances(self, X: Any) -> bool:
+        """Whether X is a matrix of distances between points, not of their features."""
+        return False
+
     @abstractmethod
     def fit(self, X: Any, rows: Array | None = None, *args: Any, **parameters: Any) -> FittedKernel:
         """The kernel on the rows of X, or on those of them that have the indices ``rows``."""

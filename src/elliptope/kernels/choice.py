@@ -10,6 +10,7 @@ from .bandwidth import resolve_bandwidth
 from .base import FittedFormula, Kernel, KernelRule
 from .given import CallableKernel, Precomputed
 from .neighbors import Neighbors
+from .overlap import Overlap
 from .stationary import Gaussian, Laplacian, Matern
 
 BUILT_IN: dict[str, type[Gaussian | Laplacian | Matern]] = {
@@ -35,11 +36,10 @@ class NamedKernel(KernelRule):
 _NAMED: dict[str, KernelRule] = {
     **{name: NamedKernel(formula, formula.operators) for name, formula in BUILT_IN.items()},
     "neighbors": Neighbors(),
+    "overlap": Overlap(),
     "precomputed": Precomputed(),
 }
 KERNEL_NAMES = tuple(_NAMED)
-# Those whose matrices are positive semi-definite.
-PSD_NAMES = tuple(name for name, rule in _NAMED.items() if rule.psd)
 
 
 def find_kernel(kernel: object) -> KernelRule | None:

@@ -15,7 +15,8 @@ import numpy as np
 
 from .._utils.arrays import Array
 from .._utils.blocks import blocks
-from .search import EXPANSION, SLACK, Search
+from .pairs import EXPANSION, SLACK
+from .search import Search
 
 # Candidates beyond the k-th: fewer rows have to be searched again where there are more.
 _SPARE = 8

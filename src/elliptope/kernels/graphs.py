@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
 from .._utils.arrays import Array
+from .._utils.callers import warn
 from .._utils.checks import LARGEST_SQUARED
+from .pairs import RIM, kth_distances
 
 # Relative difference of a distance and the distance back that may be due to rounding, even to single precision.
 _ASYMMETRY = 1e-5
 
 
-def check_range(X: Array) -> None:
-    size = float(np.abs(X).max(initial=0.0))
+def check_range(X: Any) -> None:
+    size = float(np.abs(X.data if sparse.issparse(X) else X).max(initial=0.0))
     if size > LARGEST_SQUARED:
         raise ValueError(
             f"`X` must be at most {LARGEST_SQUARED:g} in size, so that distances can be squared, got {size:.6g}."
@@ -23,6 +27,43 @@ def check_range(X: Array) -> None:
 def check_distances(d: Array) -> None:
     if d.min(initial=0.0) < 0 or d.max(initial=0.0) > LARGEST_SQUARED:
         raise ValueError(f"`X` must hold distances from 0 to {LARGEST_SQUARED:g}, got {d.min():.6g} to {d.max():.6g}.")
+
+
+def graph_of(X: Any, n_neighbors: int, support: Array) -> tuple[sparse.csr_array, Array]:
+    """The distances of pairs within reach and the scales of n points, the rows and columns ``support`` of X (N, N).
+
+    Where a row names fewer than ``n_neighbors`` points, itself included, its scale is the distance to the last of them.
+    """
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(f"`X` must be square when it holds distances, got shape {X.shape}.")
+    n = len(support)
+    i, j, d = entries(rows_of_distances(X, support)[support])
+    check_distances(d)
+    i, j, d = with_itself(i, j, one_distance_per_pair(i, j, d, support), n)
+    counts = np.bincount(i, minlength=n)
+    if counts.min() < 2:
+        raise ValueError(
+            f"`X` must hold the distance to another point in every row; row {support[counts.argmin()]} has none."
+        )
+    if counts.max() < n_neighbors <= n:
+        warn(
+            f"`n_neighbors` = {n_neighbors} has no effect: no row of `X` has the distances to more than {counts.max()} "
+            f"points, itself included. The scale of a point is the largest of them."
+        )
+    scales = kth_distances(i, d, n, n_neighbors)
+    check_scales(scales, support, "Give points that coincide once, with a larger sample_weight")
+    return distance_graph(i, j, d, scales), scales
+
+
+def rows_of_distances(X: Any, columns: Array) -> sparse.csr_array:
+    """Some columns of a matrix of distances, dense or sparse, with zeros stored and every entry once."""
+    if sparse.issparse(X):
+        rows = sparse.csr_array(X, dtype=np.float64)[:, columns]
+        rows.sum_duplicates()
+        return rows
+    b, n = X.shape[0], len(columns)
+    parts = (np.asarray(X, dtype=np.float64)[:, columns].ravel(), np.tile(np.arange(n), b), n * np.arange(b + 1))
+    return sparse.csr_array(parts, shape=(b, n))
 
 
 def one_distance_per_pair(i: Array, j: Array, d: Array, rows: Array) -> Array:
@@ -56,7 +97,7 @@ def with_itself(i: Array, j: Array, d: Array, n: int) -> tuple[Array, Array, Arr
 
 def distance_graph(i: Array, j: Array, d: Array, scales: Array) -> sparse.csr_array:
     """The pairs within reach of either point, both ways; distances of zero are stored."""
-    within = d <= np.maximum(scales[i], scales[j])
+    within = d <= RIM * np.maximum(scales[i], scales[j])
     i, j, d = i[within], j[within], d[within]
     return unique_entries(np.r_[i, j], np.r_[j, i], np.r_[d, d], (len(scales), len(scales)))
 

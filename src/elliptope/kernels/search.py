@@ -1,6 +1,6 @@
-r"""Exact and approximate search for neighbours.
+r"""Exact and approximate search for neighbours among dense rows; :mod:`elliptope.kernels.sparse_search` has sparse ones.
 
-Whether a pair is within reach is decided by distances formed in one way only (:func:`pair_distances`), so that a pair
+Whether a pair is within reach is decided by distances formed in one way only (:meth:`Metric.between`), so that a pair
 at exactly that distance is not found or lost by the rounding of a search, nor by what other rows are asked for.
 """
 
@@ -13,40 +13,40 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
-from sklearn.neighbors import KDTree, NearestNeighbors
+from sklearn.metrics import DistanceMetric
+from sklearn.neighbors import BallTree, NearestNeighbors
 
 from .._utils.arrays import Array
 from .._utils.blocks import blocks, rows_per_block
-from .._utils.threads import openmp_threads, usable_cores
+from .._utils.threads import in_order, openmp_threads, usable_cores
 from .distances import power_of_two
+from .metrics import Euclidean, Metric, Minkowski, Ordered, OtherMetric, Rows
+from .pairs import EXPANSION, RIM, SLACK, flatten, join, kth_distances
+from .sparse_search import SparseSearch
 
 # Candidates beyond the k-th, among which rounding may have changed the order.
 _SPARE = 2
-# Searches are asked for a little more than the radius, and the distances of what they find are computed again.
-SLACK = 1 + 1e-9
-# Rounding of a squared distance, per column and relative to the squared norms, where the square was expanded; generous.
-EXPANSION = 1e-13
 # Rows whose neighbours within a radius are searched for at a time; how many rows are sampled to tell what share of pairs is
 # within, and the share beyond which trees do not beat comparing all.
 _RADIUS_ROWS = 4096
 _SAMPLED = 200
 _MANY = 1e-3
-# New points up to which :func:`pairs_within_scales` compares all distances.
+# New points up to which :meth:`Search.within` compares all distances.
 _FEW = 64
 # Columns beyond which trees do not beat comparing all distances.
 _TREE_DIMENSION = 15
+# Points in a leaf of a tree, and groups of training points that are searched for one after the other; by measurement.
+_LEAF = 32
+_GROUPS = 8
+# Rows that a thread searches for at a time, where it is not the library that has the threads.
+_THREAD_ROWS = 256
 # Coordinates, in units of the largest training one, up to which an approximate search goes: it squares single precision.
 _FARTHEST = 1e15
 
-
-def pair_distances(X: Array, Y: Array, i: Array, j: Array) -> Array:
-    """‖x_i - y_j‖ for pairs (i, j), from differences: the same bits whatever other pairs are asked for, and for (j, i)."""
-    out = np.empty(len(i))
-    for part in blocks(0, len(i), rows_per_block(X.shape[1])):
-        difference = X[i[part]] - Y[j[part]]
-        out[part] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
-    return out
+EUCLIDEAN = Euclidean()
 
 
 def pairs_within(X: Array, radius: float, n_jobs: int) -> Iterator[tuple[slice, Array, Array, Array]]:
@@ -58,10 +58,10 @@ def pairs_within(X: Array, radius: float, n_jobs: int) -> Iterator[tuple[slice, 
     search = NearestNeighbors(radius=SLACK * radius, algorithm=algorithm, n_jobs=n_jobs).fit(centred)
     for part in blocks(0, len(X), _RADIUS_ROWS):
         with openmp_threads(n_jobs):
-            i, j = _join(search.radius_neighbors(centred[part], return_distance=False))
+            i, j = join(search.radius_neighbors(centred[part], return_distance=False))
         i += part.start
         i, j = i[i <= j], j[i <= j]
-        d = pair_distances(X, X, i, j)
+        d = EUCLIDEAN.between(X, X, i, j)
         within = d <= radius
         yield part, i[within], j[within], np.ldexp(d[within], -exponent)
 
@@ -76,68 +76,148 @@ def _radius_algorithm(X: Array, radius: float) -> str:
 
 
 class Search(ABC):
-    """The nearest training points, with distances from :func:`pair_distances`."""
+    """The nearest training points, with distances of :class:`Metric`. All rows are prepared for it."""
 
-    def __init__(self, X: Array, n_neighbors: int, n_jobs: int) -> None:
-        self._X, self._k, self._n_jobs = X, n_neighbors, n_jobs
-        self._asked = min(n_neighbors + _SPARE, len(X))
+    def __init__(self, X: Rows, n_neighbors: int, n_jobs: int = 1, metric: Metric = EUCLIDEAN) -> None:
+        self._X, self._k, self._n_jobs, self._metric = X, n_neighbors, n_jobs, metric
+        self._asked = min(n_neighbors + _SPARE, X.shape[0])
 
-    def nearest(self, X: Array) -> tuple[Array, Array, Array]:
+    def nearest(self, X: Rows) -> tuple[Array, Array, Array]:
         """Pairs (row of X, training point) and their distances: at least the k nearest, and all that tie with the k-th."""
-        i, j = _flatten(self._candidates(X))
-        d = pair_distances(X, self._X, i, j)
-        doubtful = self._doubtful(X, i, d)
-        if len(doubtful) == 0:
-            return i, j, d
-        again, others = self._search_again(X[doubtful], kth_distances(i, d, len(X), self._k)[doubtful])
-        again, rest = doubtful[again], ~np.isin(i, doubtful)
-        i, j = np.r_[i[rest], again], np.r_[j[rest], others]
-        return i, j, np.r_[d[rest], pair_distances(X, self._X, again, others)]
+        i, j = flatten(self._candidates(X))
+        c = self._metric.between(X, self._X, i, j)
+        doubtful = self._doubtful(X, i, c)
+        if len(doubtful):
+            again, others = self._search_again(X[doubtful], kth_distances(i, c, X.shape[0], self._k)[doubtful])
+            again, rest = doubtful[again], ~np.isin(i, doubtful)
+            i, j = np.r_[i[rest], again], np.r_[j[rest], others]
+            c = np.r_[c[rest], self._metric.between(X, self._X, again, others)]
+        return i, j, self._metric.value(c)
 
     @abstractmethod
     def _candidates(self, X: Array) -> Array:
         """Indices of training points, as many for every row; -1 for none."""
 
-    def _doubtful(self, X: Array, i: Array, d: Array) -> Array:
-        """Rows for which there may be others as near as the k-th of the candidates, at distances d of rows i."""
-        if self._asked == len(self._X):
+    def _doubtful(self, X: Array, i: Array, c: Array) -> Array:
+        """Rows for which there may be others as near as the k-th of the candidates, at distances c of rows i."""
+        if self._asked == self._X.shape[0]:
             return np.empty(0, dtype=np.intp)
-        last = d.reshape(len(X), -1).max(axis=1)
-        scales = kth_distances(i, d, len(X), self._k)
-        return np.flatnonzero(last**2 <= (SLACK * scales) ** 2 + self._rounding(X))
+        last = c.reshape(len(X), -1).max(axis=1)
+        kth = kth_distances(i, c, len(X), self._k)
+        return np.flatnonzero(last**2 <= (SLACK * kth) ** 2 + self._rounding(X))
 
     def _rounding(self, X: Array) -> Array | float:
         """What squared distances may be wrong by when the search compares them, beside what ``SLACK`` covers."""
         return 0.0
 
     @abstractmethod
-    def _search_again(self, X: Array, scales: Array) -> tuple[Array, Array]:
-        """Pairs (row, training point) with all that are as near as the k-th nearest, which is no farther than ``scales``."""
+    def _search_again(self, X: Array, kth: Array) -> tuple[Array, Array]:
+        """Pairs (row, training point) with all that are as near as the k-th nearest, which is no farther than ``kth``."""
+
+    def within(self, X: Array, scales: Array, known: Array) -> tuple[Array, Array, Array]:
+        """Pairs (row of X, training point) no farther apart than the scale of the training point, and their distances.
+
+        Pairs no farther apart than the entry of the row in ``known``, (len(X),), may be left out.
+        """
+        radii = SLACK * self._metric.radius(scales)
+        i, j = self._compare_all(X, radii) if len(X) <= _FEW else self._within(X, radii, self._metric.radius(known))
+        d = self._metric.value(self._metric.between(X, self._X, i, j))
+        near = d <= RIM * scales[j]
+        return i[near], j[near], d[near]
+
+    def _within(self, X: Array, radii: Array, known: Array) -> tuple[Array, Array]:
+        """Candidates for :meth:`within`, in the units of the search."""
+        return self._compare_all(X, radii)
+
+    def _compare_all(self, X: Array, radii: Array) -> tuple[Array, Array]:
+        return _expanded_within(X, self._X, radii)
 
 
 class TreeSearch(Search):
-    """A tree, which compares distances formed from differences; for few columns."""
+    """A tree, which compares distances formed from differences; for few columns and Minkowski distances."""
 
-    def __init__(self, X: Array, n_neighbors: int, n_jobs: int) -> None:
-        super().__init__(X, n_neighbors, n_jobs)
-        self._index = NearestNeighbors(n_neighbors=self._asked, algorithm="kd_tree", n_jobs=n_jobs).fit(X)
+    _metric: Minkowski
 
     @cached_property
-    def _tree(self) -> KDTree:
-        return KDTree(self._X)
+    def _tree(self) -> cKDTree:
+        return _tree(self._X)
 
     def _candidates(self, X: Array) -> Array:
-        return self._index.kneighbors(X, return_distance=False)
+        # One after the other, near rows need the same part of the tree: in twice the time otherwise.
+        order = _tree(X).indices
+        found = np.empty((len(X), self._asked), dtype=np.intp)
+        asked = range(1, self._asked + 1)
+        found[order] = self._tree.query(X[order], k=asked, p=self._metric.order, workers=self._n_jobs)[1]
+        return found
 
-    def _search_again(self, X: Array, scales: Array) -> tuple[Array, Array]:
-        return _join(self._tree.query_radius(X, SLACK * scales))
+    def _search_again(self, X: Array, kth: Array) -> tuple[Array, Array]:
+        return self._balls(self._tree, X, SLACK * kth)
+
+    def _balls(self, tree: cKDTree, X: Array, radii: Array) -> tuple[Array, Array]:
+        return join(tree.query_ball_point(X, radii, p=self._metric.order, workers=self._n_jobs, return_sorted=False))
+
+    def _within(self, X: Array, radii: Array, known: Array) -> tuple[Array, Array]:
+        """Every training point asks a tree of new points; those whose known pairs reach farther than it sees are left out.
+
+        Training points are asked in groups of similar radii, so that those of small ones see a small tree.
+        """
+        pairs = []
+        for group in np.array_split(np.argsort(radii), _GROUPS):
+            rows = np.flatnonzero(known < radii[group].max(initial=0.0))
+            if len(rows):
+                group = group[_tree(self._X[group]).indices]  # near ones after each other, as above
+                j, i = self._balls(_tree(X[rows]), self._X[group], radii[group])
+                pairs.append((rows[i], group[j]))
+        return _concatenate(pairs)
+
+    def _compare_all(self, X: Array, radii: Array) -> tuple[Array, Array]:
+        if self._metric.order == 2:
+            return super()._compare_all(X, radii)
+        i, j = np.nonzero(cdist(X, self._X, "minkowski", p=self._metric.order) <= radii)
+        return i, j
+
+
+class BallSearch(Search):
+    """A ball tree of scikit-learn, for any distance that it takes."""
+
+    @cached_property
+    def _distance(self) -> DistanceMetric:
+        if isinstance(self._metric, OtherMetric):
+            return self._metric.distance
+        assert isinstance(self._metric, Minkowski)
+        order = self._metric.order
+        return (
+            DistanceMetric.get_metric("chebyshev") if math.isinf(order) else DistanceMetric.get_metric("minkowski", p=order)
+        )
+
+    @cached_property
+    def _tree(self) -> BallTree:
+        return BallTree(self._X, metric=self._distance)
+
+    def _candidates(self, X: Array) -> Array:
+        tree = self._tree
+
+        def some(part: slice) -> Array:
+            return tree.query(X[part], k=self._asked, return_distance=False)
+
+        return np.concatenate(list(in_order(some, blocks(0, len(X), _THREAD_ROWS), self._n_jobs)))
+
+    def _search_again(self, X: Array, kth: Array) -> tuple[Array, Array]:
+        return join(self._tree.query_radius(X, SLACK * kth))
+
+    def _within(self, X: Array, radii: Array, known: Array) -> tuple[Array, Array]:
+        j, i = join(BallTree(X, metric=self._distance).query_radius(self._X, radii))
+        return i, j
+
+    def _compare_all(self, X: Array, radii: Array) -> tuple[Array, Array]:
+        return self._within(X, radii, np.zeros(len(X)))
 
 
 class ScanSearch(Search):
     """All distances are compared: from expanded squares, and from differences where those have lost what counts."""
 
-    def __init__(self, X: Array, n_neighbors: int, n_jobs: int) -> None:
-        super().__init__(X, n_neighbors, n_jobs)
+    def __init__(self, X: Array, n_neighbors: int, n_jobs: int = 1, metric: Metric = EUCLIDEAN) -> None:
+        super().__init__(X, n_neighbors, n_jobs, metric)
         # Moving the bulk of the data to the origin keeps expanded squares accurate there.
         self._centre = np.median(X, axis=0)
         index = NearestNeighbors(n_neighbors=self._asked, algorithm="brute", n_jobs=n_jobs)
@@ -149,64 +229,73 @@ class ScanSearch(Search):
     def _rounding(self, X: Array) -> Array:
         return EXPANSION * X.shape[1] * _squared_norms(X - self._centre)
 
-    def _search_again(self, X: Array, scales: Array) -> tuple[Array, Array]:
-        return _nearest_of_all(X, self._X, self._k)
+    def _search_again(self, X: Array, kth: Array) -> tuple[Array, Array]:
+        """From differences."""
+        found = []
+        for part in blocks(0, len(X), rows_per_block(self._X.shape[0])):
+            D = cdist(X[part], self._X)
+            i, j = np.nonzero(SLACK * np.partition(D, self._k - 1, axis=1)[:, self._k - 1 : self._k] >= D)
+            found.append((i + part.start, j))
+        return _concatenate(found)
 
 
 class ApproximateSearch(Search):
-    """The search of pynndescent; rows for which it finds too few are compared with all points."""
+    """The search of pynndescent; rows for which it finds too few are searched for exactly."""
 
-    def __init__(self, X: Array, n_neighbors: int, n_jobs: int) -> None:
-        super().__init__(X, n_neighbors, n_jobs)
-        self._centre = np.median(X, axis=0)
-        self._scale = float(np.abs(X - self._centre).max())
-        self._index = _approximate_index(self._in_single_precision(X), self._asked, n_jobs)
+    def __init__(self, X: Rows, n_neighbors: int, n_jobs: int = 1, metric: Metric = EUCLIDEAN) -> None:
+        super().__init__(X, n_neighbors, n_jobs, metric)
+        plain = sparse.issparse(X) or isinstance(metric, OtherMetric)  # zeros must stay zeros
+        self._centre = 0.0 if plain else np.median(X, axis=0)
+        self._scale = float(abs(X if plain else X - self._centre).max())
+        self._index = _approximate_index(self._in_single_precision(X), self._asked, n_jobs, **_name_there(metric))
 
-    def _in_single_precision(self, X: Array) -> Array:
+    def _in_single_precision(self, X: Rows) -> Rows:
+        if sparse.issparse(X):
+            return sparse.csr_matrix(X / self._scale, dtype=np.float32)
         return np.clip((X - self._centre) / self._scale, -_FARTHEST, _FARTHEST).astype(np.float32)
 
-    def _candidates(self, X: Array) -> Array:
+    @cached_property
+    def _exact(self) -> Search | SparseSearch:
+        return make_search(self._X, self._k, "exact", self._n_jobs, self._metric)
+
+    def _candidates(self, X: Rows) -> Array:
         return self._index.query(self._in_single_precision(X), k=self._asked)[0]
 
-    def _doubtful(self, X: Array, i: Array, d: Array) -> Array:
-        return np.flatnonzero(np.bincount(i, minlength=len(X)) < self._k)
+    def _doubtful(self, X: Rows, i: Array, c: Array) -> Array:
+        return np.flatnonzero(np.bincount(i, minlength=X.shape[0]) < self._k)
 
-    def _search_again(self, X: Array, scales: Array) -> tuple[Array, Array]:
-        return _nearest_of_all(X, self._X, self._k)
+    def _search_again(self, X: Rows, kth: Array) -> tuple[Array, Array]:
+        i, j, _ = self._exact.nearest(X)
+        return i, j
+
+    def within(self, X: Rows, scales: Array, known: Array) -> tuple[Array, Array, Array]:
+        return self._exact.within(X, scales, known)
 
 
-def make_search(X: Array, n_neighbors: int, search: str, n_jobs: int) -> Search:
-    """The search among training points X that suits their number of columns, or the approximate one."""
+def make_search(X: Rows, n_neighbors: int, search: str, n_jobs: int, metric: Metric = EUCLIDEAN) -> Search | SparseSearch:
+    """The search among prepared training points X that suits them and the metric, or the approximate one."""
     n_jobs = min(n_jobs, usable_cores())  # a model may come from a larger machine
     if search == "approximate":
-        return ApproximateSearch(X, n_neighbors, n_jobs)
-    return (TreeSearch if X.shape[1] <= _TREE_DIMENSION else ScanSearch)(X, n_neighbors, n_jobs)
+        return ApproximateSearch(X, n_neighbors, n_jobs, metric)
+    if not isinstance(metric, Minkowski):
+        return BallSearch(X, n_neighbors, n_jobs, metric)
+    if sparse.issparse(X):
+        return SparseSearch(X, n_neighbors, n_jobs, metric)
+    if X.shape[1] <= _TREE_DIMENSION:
+        return TreeSearch(X, n_neighbors, n_jobs, metric)
+    return (ScanSearch if metric.order == 2 else BallSearch)(X, n_neighbors, n_jobs, metric)
 
 
-def pairs_within_scales(X: Array, training: Array, scales: Array) -> tuple[Array, Array, Array]:
-    """Pairs (row of X, training point) no farther apart than the scale of the training point, and their distances.
-
-    A tree over the new points, asked by every training point with its own radius; for few rows, or many columns, all
-    distances are compared.
-    """
-    if len(X) <= _FEW or X.shape[1] > _TREE_DIMENSION:
-        return _compare_all(X, training, scales)
-    j, i = _join(KDTree(X).query_radius(training, SLACK * scales))
-    return _within(X, training, scales, i, j)
+def _tree(X: Array) -> cKDTree:
+    # Splitting at midpoints makes rounder cells than splitting at medians, and searches that are a quarter faster.
+    return cKDTree(X, leafsize=_LEAF, balanced_tree=False)
 
 
-def _within(X: Array, training: Array, scales: Array, i: Array, j: Array) -> tuple[Array, Array, Array]:
-    """Those of the pairs (i, j) that are no farther apart than the scale of j, with their distances."""
-    d = pair_distances(X, training, i, j)
-    within = d <= scales[j]
-    return i[within], j[within], d[within]
-
-
-def _compare_all(X: Array, training: Array, scales: Array) -> tuple[Array, Array, Array]:
+def _expanded_within(X: Array, training: Array, radii: Array) -> tuple[Array, Array]:
+    """Pairs at Euclidean distances up to the radius of the training point, from expanded squares, and a few more."""
     centre = training.mean(axis=0)
     Y = training - centre
     y2 = _squared_norms(Y)
-    reach = (SLACK * scales) ** 2
     found = []
     for part in blocks(0, len(X), rows_per_block(len(training))):
         Z = X[part] - centre
@@ -214,68 +303,38 @@ def _compare_all(X: Array, training: Array, scales: Array) -> tuple[Array, Array
         D = z2[:, None] + y2 - 2 * (Z @ Y.T)
         # What the expansion may be wrong by is let through: distances are formed again.
         allowance = EXPANSION * X.shape[1] * (z2[:, None] + y2)
-        i, j = np.nonzero(reach + allowance >= D)
-        found.append(_within(X, training, scales, i + part.start, j))
-    i, j, d = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return i, j, d
-
-
-def _nearest_of_all(X: Array, training: Array, k: int) -> tuple[Array, Array]:
-    """Pairs (row of X, training point): the k nearest and all that tie with the k-th, from differences."""
-    found = []
-    for part in blocks(0, len(X), rows_per_block(len(training))):
-        D = cdist(X[part], training)
-        kth = np.partition(D, k - 1, axis=1)[:, k - 1 : k]
-        i, j = np.nonzero(SLACK * kth >= D)
+        i, j = np.nonzero(radii**2 + allowance >= D)
         found.append((i + part.start, j))
-    return np.concatenate([i for i, _ in found]), np.concatenate([j for _, j in found])
+    return _concatenate(found)
 
 
 def _squared_norms(X: Array) -> Array:
     return np.einsum("ij,ij->i", X, X)
 
 
-def kth_distances(i: Array, d: Array, n: int, k: int) -> Array:
-    """The k-th smallest distance of every row, from entries (row, distance); the largest, where there are fewer."""
-    order = np.lexsort((d, i))
-    counts = np.bincount(i, minlength=n)
-    ends = np.cumsum(counts)
-    kth = np.zeros(n)
-    some = counts > 0
-    kth[some] = d[order[(ends - counts + np.minimum(counts, k) - 1)[some]]]
-    return kth
+def _concatenate(found: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+    if not found:
+        return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
+    return np.concatenate([i for i, _ in found]), np.concatenate([j for _, j in found])
 
 
-def find_rows(X: Array, Y: Array) -> Array:
-    """For every row of Y, the index of the first row of X with the same entries, or -1."""
-    if len(Y) == 0:
-        return np.empty(0, dtype=np.intp)
-    _, inverse = np.unique(np.vstack([X, Y]), axis=0, return_inverse=True)
-    inverse = inverse.ravel()
-    where = np.full(inverse.max() + 1, -1)
-    where[inverse[: len(X)][::-1]] = np.arange(len(X))[::-1]
-    return where[inverse[len(X) :]]
+def _name_there(metric: Metric) -> dict[str, Any]:
+    """How pynndescent calls the metric."""
+    if isinstance(metric, Minkowski):
+        plain = {1.0: "manhattan", 2.0: "euclidean", math.inf: "chebyshev"}
+        order = metric.order
+        return {"metric": plain[order]} if order in plain else {"metric": "minkowski", "metric_kwds": {"p": order}}
+    assert isinstance(metric, OtherMetric)
+    if isinstance(metric.function, Ordered):
+        raise ValueError("`metric` must be a name for search='approximate', got a function.")
+    return {"metric": metric.name}
 
 
-def _flatten(found: Array) -> tuple[Array, Array]:
-    """Lists of neighbours, of one length, as pairs; an index of -1 means none."""
-    i, j = np.repeat(np.arange(len(found)), found.shape[1]), found.ravel().astype(np.intp)
-    return i[j >= 0], j[j >= 0]
-
-
-def _join(lists: Array) -> tuple[Array, Array]:
-    """Lists of neighbours, of any lengths, as pairs."""
-    counts = np.fromiter((len(found) for found in lists), dtype=np.intp, count=len(lists))
-    return np.repeat(np.arange(len(lists)), counts), np.concatenate(lists).astype(np.intp)
-
-
-def _approximate_index(X: Array, n_neighbors: int, n_jobs: int) -> Any:
+def _approximate_index(X: Rows, n_neighbors: int, n_jobs: int, **metric: Any) -> Any:
     try:
         from pynndescent import NNDescent
     except ImportError as error:
-        raise ImportError(
-            "`kernel=Neighbors(search='approximate')` needs pynndescent: pip install 'elliptope[neighbors]'."
-        ) from error
-    index = NNDescent(X, n_neighbors=max(2 * n_neighbors, 30), random_state=0, n_jobs=n_jobs)
+        raise ImportError("search='approximate' needs pynndescent: pip install 'elliptope[neighbors]'.") from error
+    index = NNDescent(X, n_neighbors=max(2 * n_neighbors, 30), random_state=0, n_jobs=n_jobs, **metric)
     index.prepare()
     return index

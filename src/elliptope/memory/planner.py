@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .._utils.checks import check_choice
 from ..kernels.base import Kernel, KernelRule
@@ -43,6 +44,8 @@ _SAMPLES = (_DENSE_ROWS, 20_000, 10_000, 5_000, 2_000, 1_000)
 _SECONDS_PER_PAIR = 1e-9
 _SECONDS_PER_FLOP = 2e-11
 _PRODUCTS = 300
+# Numbers that are stored for an entry of a sparse matrix: itself and its column.
+_SPARSE_ENTRY = 2
 # Overnight.
 _TOLERABLE_HOURS = 12.0
 
@@ -177,7 +180,8 @@ class _Fit:
 def _choose(fit: _Fit) -> tuple[str, str]:
     """The policy of ``operator="auto"``, and the reason for its answer."""
     if len(fit.possible) == 1:
-        why = "the only way to hold this kernel" if fit.has_choice else "which stores a matrix of all pairs"
+        pairs = fit.possible[0] != "sparse" and not fit.has_choice
+        why = "which stores a matrix of all pairs" if pairs else "the only way to hold this kernel"
         return fit.possible[0], why
     room = _COMFORT * fit.limit
     dense = fit.need("dense")
@@ -236,7 +240,8 @@ def choose_operator(n: int, p: int, *, verbose: bool = False, **options: Any) ->
 def size_of(X: Any, sample_weight: Any = None) -> tuple[int, int] | None:
     """Rows of positive weight and columns of data that are still to be validated, from their shape alone.
 
-    None where that cannot be told, or where there are none: validation will say what is wrong. Not meant for kernel
+    None where that cannot be told, or where there are none: validation will say what is wrong. A sparse matrix counts as one
+    with as many columns as its rows have entries on average, each with its index. Not meant for kernel
     matrices, whose rows of weight zero take memory too: leave ``sample_weight`` out.
     """
     shape = getattr(X, "shape", None)
@@ -245,6 +250,8 @@ def size_of(X: Any, sample_weight: Any = None) -> tuple[int, int] | None:
     if shape is None or len(shape) != 2:
         return None
     n, p = int(shape[0]), int(shape[1])
+    if sparse.issparse(X) and n > 0:
+        p = min(p, max(1, -(-_SPARSE_ENTRY * X.nnz // n)))
     if sample_weight is not None and np.ndim(sample_weight):
         n = min(n, int(np.count_nonzero(sample_weight)))
     return (n, p) if n > 0 and p > 0 else None

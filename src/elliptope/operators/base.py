@@ -17,16 +17,20 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
+from typing import Self
 
 import numpy as np
 
-from .._utils.arrays import Array, all_nonzero, as_numpy, like, namespace, row_dots, smallest, total
+from .._utils.arrays import Array, all_nonzero, as_numpy, hstack, like, namespace, row_dots, smallest, total
 from .._utils.rounding import UNIT
 from .factorization import Factorization, cholesky, cholesky_rounding, cholesky_solver
 from .metric import Metric
 
 # Roundings with which an entry of J is formed from what is stored, at most; twice as many where two such numbers meet.
 ROUNDINGS = 8
+# Columns of a deflation basis that take little time beside a product with K.
+_THIN = 8
 # Factor over bounds that are of first order in errors below 1e-2; it covers the second order and the rounding of the bound.
 MARGIN = 1.1
 # Exponent of two up to which weights are used as they are: squares of them, and of costs made of those, are finite.
@@ -62,6 +66,10 @@ class Operator(ABC):
 
     def single(self) -> Operator | None:
         """The same J in single precision, for early products; None where that would not be faster."""
+        return None
+
+    def float32(self) -> Operator | None:
+        """The same J with arrays in single precision throughout, for an ascent in it; None where there is none."""
         return None
 
     @property
@@ -123,6 +131,18 @@ class Operator(ABC):
         """Columns that a product takes in little more time than one."""
         return 4
 
+    def norm_weights(self) -> Array:
+        r"""μ, (n,), with which :math:`\lVert B\rVert_F^2 = \sum_{ij} \mu_i \mu_j Z_{ij}^2`: 1 where B is Z itself."""
+        return namespace(self.offset()).ones_like(self.offset())
+
+    def spread_diagonal(self) -> Array:
+        """The diagonal that weighs rows in the quadratic term of the strictly concave program, (n,): diag(J)."""
+        return self.offset()
+
+    def deflated(self, Q: Array) -> Operator:
+        """J - QQᵀ for a thin Q, (n, q)."""
+        return Deflated(self, Q)
+
     @property
     def can_factor(self) -> bool:
         """Whether :meth:`factorization` is available, so that optimality can be proved."""
@@ -152,6 +172,44 @@ class Operator(ABC):
         """
         raise TypeError(f"{type(self).__name__} has no entries.")
         yield  # pragma: no cover
+
+
+class Deflated(Operator):
+    """J - QQᵀ for any J, by products alone."""
+
+    def __init__(self, J: Operator, Q: Array) -> None:
+        self.n, self._J, self._Q, self._squares = J.n, J, Q, row_dots(Q, Q)
+
+    def core_matmat(self, V: Array) -> Array:
+        return self._J.core_matmat(V) - self._Q @ (self._Q.T @ V) + self._squares[:, None] * V
+
+    def offset(self) -> Array:
+        return self._J.offset() - self._squares
+
+    def norm_weights(self) -> Array:
+        return self._J.norm_weights()
+
+    @property
+    def error_bounds(self) -> tuple[float, float]:
+        return self._J.error_bounds
+
+    @property
+    def product_error(self) -> float:
+        return self._J.product_error
+
+    def rounding_in(self, metric: Metric, upper: float) -> float:
+        # Terms that cancel are QQᵀ, its diagonal, and what of J makes up for them.
+        root = metric.whiten_gradient(self._Q)
+        size = total(row_dots(root, root))
+        return self._J.rounding_in(metric, upper + 2 * size) + 2 * self.product_error * size
+
+    @property
+    def entry_error(self) -> float:
+        return self._J.entry_error
+
+    @property
+    def block_width(self) -> int:
+        return max(self._J.block_width, 8 if self._Q.shape[1] > _THIN else 4)
 
 
 class ExplicitOperator(Operator):
@@ -212,10 +270,20 @@ class ScaledOperator(ExplicitOperator):
     def offset(self) -> Array:
         return self._s**2 * self.kernel_diagonal() - row_dots(self._Q, self._Q)
 
+    def deflated(self, Q: Array) -> Self:
+        J = copy(self)  # which shares K
+        J._Q = hstack([self._Q, Q])
+        return J
+
     def rounding_in(self, metric: Metric, upper: float) -> float:
         # Diag(s) K Diag(s) is J_0 and, but for the diagonal, Q Qᵀ; so both are no larger than upper and Q Qᵀ together.
         root = metric.whiten_gradient(self._Q)
         return self.product_error * (upper + 2 * total(row_dots(root, root)))
+
+    @property
+    def block_width(self) -> int:
+        """More where reading Q is most of the work."""
+        return 8 if self._Q.shape[1] > _THIN else 4
 
     def largest_entry(self) -> float:
         """max |K_ij| off the diagonal."""
@@ -261,14 +329,22 @@ class KernelOperator(ScaledOperator):
 
     def __init__(self, n: int, sample_weight: Array | None = None) -> None:
         self.n = n
-        w = np.ones(n) if sample_weight is None else np.asarray(as_numpy(sample_weight), dtype=np.float64)
+        self._set_weights(np.ones(n) if sample_weight is None else np.asarray(as_numpy(sample_weight), dtype=np.float64))
+
+    def _set_weights(self, w: Array) -> None:
         self.unit = weight_unit(w)
         self.w = like(self.kernel_diagonal(), w / self.unit)
         self.m = self.degrees()
         if not all_nonzero(self.m > 0):
             raise ValueError(f"`kernel` must have positive row sums, got a minimum of {smallest(self.m):.6g}.")
         self.M = float(self.w @ self.m)
-        self.set_row_scale(np.ones(n))
+        self.set_row_scale(np.ones(self.n))
+
+    def reweighted(self, w: Array) -> KernelOperator:
+        """The same kernel with other weights of rows, (n,)."""
+        other = copy(self)  # which shares K
+        other._set_weights(w)
+        return other
 
     def degrees(self) -> Array:
         """m = K w, shape (n,)."""
@@ -279,6 +355,10 @@ class KernelOperator(ScaledOperator):
         t, sqrt = like(self.m, t), namespace(self.m).sqrt
         self._s = t / sqrt(self.m)
         self._Q = (t * sqrt(self.m / self.M))[:, None]
+
+    def norm_weights(self) -> Array:
+        """w d, for a row scale t = w√d: B is an operator on L²(w)."""
+        return self._s**2 * self.m / self.w
 
     def cost_of_degrees(self, error: float) -> float:
         r"""Bound on :math:`|\operatorname{Tr}((J' - J) Z)|` over the elliptope, where J' has the exact degrees.

@@ -33,6 +33,9 @@ class DenseMatrix(DenseStorage):
         self._Q = like(C, np.empty((self.n, 0)) if deflation is None else deflation)
         self._store(C)
 
+    def norm_weights(self) -> Array:
+        return self._s**2
+
 
 class UnscaledMatrix(DenseMatrix):
     """J = C. Products with small matrices take 4 % less time without a multiplication by ones."""
@@ -94,6 +97,9 @@ class MatrixFree(Operator):
 
     def offset(self) -> Array:
         return self._diagonal
+
+    def norm_weights(self) -> Array:
+        return self._s**2
 
     def rounding_in(self, metric: Metric, upper: float) -> float:
         # The diagonal is taken off the product.

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Self
 
-from .._utils.arrays import Array, largest, namespace
+from .._utils.arrays import Array, inner, largest, namespace, row_dots
 from .._utils.rounding import TINY, UNIT, gamma
 from .base import MARGIN, ROUNDINGS, KernelOperator
 
@@ -101,20 +102,25 @@ class RecomputedOperator(KernelOperator):
             self._error = self._error_bound() if self.relative_error else 0.0
         return self._error, self._error
 
+    def deflated(self, Q: Array) -> Self:
+        _ = self.error_bounds  # kept from now on, for all that share these products
+        return super().deflated(Q)
+
     @property
     def entry_error(self) -> float:
         """An entry that is computed again may be rounded in another way."""
         return self.relative_error
 
     def core_square(self, v: Array) -> float:
-        r"""By two products: with a = s/√v and b = q/√v, :math:`\sum_{i\ne j} (a_i K_{ij} a_j - b_i b_j)^2`, term by term."""
+        r"""By two products: with a = s/√v and rows b of Q/√v, :math:`\sum_{i\ne j} (a_i K_{ij} a_j - b_i \cdot b_j)^2`."""
         root = namespace(v).sqrt(v)
-        a, b = abs(self._s) / root, abs(self._Q[:, 0]) / root
+        a, b = abs(self._s) / root, self._Q / root[:, None]
         kernel = float(a**2 @ self.product((a**2)[:, None], squared=True)[:, 0])
-        mixed = float((a * b) @ self.product((a * b)[:, None])[:, 0])
-        deflation = float((b**2).sum() ** 2 - (b**4).sum())
+        ab, gram, squares = a[:, None] * b, b.T @ b, row_dots(b, b)
+        mixed = inner(ab, self.product(ab))
+        deflation = inner(gram, gram) - float(squares @ squares)
         error = 4 * (self.relative_error + gamma(self.n + 2 * ROUNDINGS))
-        return kernel - 2 * mixed + deflation + error * (math.sqrt(kernel) + float((b**2).sum())) ** 2
+        return kernel - 2 * mixed + deflation + error * (math.sqrt(kernel) + float(squares.sum())) ** 2
 
     def _error_bound(self) -> float:
         errors, mu, s, q = self._errors, self.degree_error, abs(self._s), abs(self._Q[:, 0])

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Literal, Self
 
 import numpy as np
 from scipy import sparse
 
-from .._utils.arrays import Array, as_numpy
+from .._utils.arrays import Array, as_numpy, row_dots, transposed_product
 from .._utils.threads import in_order
-from .base import KernelOperator, ScaledOperator
+from .base import KernelOperator, Operator, ScaledOperator
 
 # Up to so many rows a sparse matrix is made dense for the proof (0.8 GB), and a product is too short for a second thread.
 _LARGEST_DENSE = 10_000
@@ -19,11 +20,10 @@ _LARGEST_DENSE = 10_000
 
 @dataclass(frozen=True)
 class _Part:
-    """Rows of Diag(s) K Diag(s), hollow, for one thread; and the squared norms of those rows of Q."""
+    """Rows of Diag(s) K Diag(s), hollow, for one thread."""
 
     rows: slice
     K: sparse.csr_array
-    deflated: Array
 
 
 class SparseStorage(ScaledOperator):
@@ -39,36 +39,41 @@ class SparseStorage(ScaledOperator):
         ends = np.searchsorted(self._K.indptr, np.linspace(0, self._K.nnz, parts + 1)[1:-1]).tolist()
         self._rows = [slice(a, b) for a, b in zip([0, *ends], [*ends, n], strict=True)]
         self._parts: list[_Part] | None = None
+        self._squares: Array | None = None
 
     def hollow_kernel_matmat(self, V: Array) -> Array:
         return np.asfortranarray(self._K @ np.ascontiguousarray(V))
 
     def core_matmat(self, V: Array) -> Array:
         """As for other operators, but from a copy of K that is scaled once, and in parts that threads share."""
+        return _product(self._scaled(), self._Q, self._own(), V)
+
+    def float32(self) -> Operator:
+        return _SingleSparse(self._scaled(), self._Q, self.offset())
+
+    def deflated(self, Q: Array) -> Self:
+        self._scaled()  # for both
+        J = super().deflated(Q)
+        assert isinstance(J, SparseStorage)
+        J._squares = None
+        return J
+
+    def _own(self) -> Array:
+        """diag(QQᵀ), (n,)."""
+        if self._squares is None:
+            self._squares = row_dots(self._Q, self._Q)
+        return self._squares
+
+    def _scaled(self) -> list[_Part]:
         if self._parts is None:
             self._parts = [self._part(rows) for rows in self._rows]
-        V = np.ascontiguousarray(V)
-        out = np.empty(V.shape, order="F")
-
-        # The sum of a row does not depend on the part that it is in, so the number of threads changes nothing.
-        def fill(part: _Part) -> None:
-            rows = part.rows
-            P = part.K @ V
-            if self._Q.shape[1]:
-                P -= self._Q[rows] @ QV
-                P += part.deflated[:, None] * V[rows]
-            out[rows] = P
-
-        QV = self._Q.T @ V
-        for _ in in_order(fill, self._parts, len(self._parts)):
-            pass
-        return out
+        return self._parts
 
     def _part(self, rows: slice) -> _Part:
         K = self._K[rows]  # a copy
         K.data *= np.repeat(self._s[rows], np.diff(K.indptr))
         K.data *= self._s[K.indices]
-        return _Part(rows, K, np.einsum("ij,ij->i", self._Q[rows], self._Q[rows]))
+        return _Part(rows, K)
 
     def kernel_diagonal(self) -> Array:
         return self._diagonal_of_K
@@ -92,6 +97,42 @@ class SparseStorage(ScaledOperator):
         yield T
 
 
+class _SingleSparse(Operator):
+    """The same J in single precision."""
+
+    def __init__(self, parts: list[_Part], Q: Array, offset: Array) -> None:
+        self.n = len(offset)
+        self._parts = [_Part(part.rows, part.K.astype(np.float32)) for part in parts]
+        self._Q, self._offset = Q.astype(np.float32), offset.astype(np.float32)
+        self._squares = row_dots(self._Q, self._Q)
+
+    def core_matmat(self, V: Array) -> Array:
+        return _product(self._parts, self._Q, self._squares, V, "C")
+
+    def offset(self) -> Array:
+        return self._offset
+
+
+def _product(parts: list[_Part], Q: Array, squares: Array, V: Array, order: Literal["C", "F"] = "F") -> Array:
+    """The product with a core, given in parts that threads share and by its deflation basis, whose rows have ``squares``."""
+    V = np.ascontiguousarray(V)
+    out = np.empty(V.shape, dtype=V.dtype, order=order)
+
+    # The sum of a row does not depend on the part that it is in, so the number of threads changes nothing.
+    def fill(part: _Part) -> None:
+        rows = part.rows
+        P = part.K @ V
+        if Q.shape[1]:
+            P -= Q[rows] @ QV
+            P += squares[rows, None] * V[rows]
+        out[rows] = P
+
+    QV = transposed_product(Q, V)
+    for _ in in_order(fill, parts, len(parts)):
+        pass
+    return out
+
+
 class SparseMatrix(SparseStorage):
     r"""J = Diag(s) C Diag(s) for the symmetric part of a sparse matrix C."""
 
@@ -101,6 +142,9 @@ class SparseMatrix(SparseStorage):
         self._Q = np.empty((self.n, 0))
         half = 0.5 * C  # first, or else the sum may overflow
         self._store(sparse.csr_array(half + half.T))
+
+    def norm_weights(self) -> Array:
+        return self._s**2
 
 
 class SparseOperator(SparseStorage, KernelOperator):
@@ -112,7 +156,7 @@ class SparseOperator(SparseStorage, KernelOperator):
 
     def set_row_scale(self, t: Array) -> None:
         super().set_row_scale(t)
-        self._parts = None
+        self._parts = self._squares = None
 
     def n_connected(self) -> int:
         """Connected components of the graph; the multiplicity of the eigenvalue 1 of A."""

@@ -11,7 +11,7 @@ from scipy import sparse
 from .._utils.arrays import Array
 from .._utils.checks import LARGEST_SQUARED
 from .container import ModelFileError, is_fortran, shown
-from .fields import LARGEST_INTEGER, Field, Packing, Reading, take
+from .fields import LARGEST_INTEGER, Field, Number, Packing, Reading, take
 
 
 class ArrayField(Field):
@@ -118,10 +118,61 @@ class Graph(Field):
         take(stored, tuple(parts), place)
         data, indices, indptr = (kind.unpack(stored[name], f"{place}.{name}", reading) for name, kind in parts.items())
         n = reading.sizes[self.size]
-        _check_rows(indices, indptr, n, place)
+        _check_rows(indices, indptr, (n, n), place)
         graph = sparse.csr_array((data, indices, indptr), shape=(n, n))
         _check_distances(graph, place)
         return graph
+
+
+class Points(Field):
+    """Rows of features, which can be squared: an array, or a sparse matrix as the three arrays of compressed rows."""
+
+    def __init__(self, rows: str, columns: str) -> None:
+        self.rows, self.columns = rows, columns
+
+    def pack(self, value: Any, place: str, packing: Packing) -> dict[str, Any]:
+        if not sparse.issparse(value):
+            return Floats(self.rows, self.columns, squared=True).pack(value, place, packing)
+        return {name: kind.pack(getattr(value, name), f"{place}.{name}", packing) for name, kind in _parts(place).items()}
+
+    def unpack(self, stored: Any, place: str, reading: Reading) -> Any:
+        if isinstance(stored, dict) and "array" in stored:
+            return Floats(self.rows, self.columns, squared=True).unpack(stored, place, reading)
+        parts = _parts(place)
+        take(stored, tuple(parts), place)
+        data, indices, indptr = (kind.unpack(stored[name], f"{place}.{name}", reading) for name, kind in parts.items())
+        shape = (reading.sizes[self.rows], reading.sizes[self.columns])
+        _check_rows(indices, indptr, shape, place)
+        short = np.int32 if max(*shape, len(data)) < np.iinfo(np.int32).max else np.int64
+        return sparse.csr_array((data, indices.astype(short), indptr.astype(short)), shape=shape)
+
+
+class Numbers(Field):
+    """A dictionary of numbers and of arrays with one or two dimensions, by some of these names."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def pack(self, value: Any, place: str, packing: Packing) -> dict[str, Any]:
+        return {
+            name: self._kind(place, name, np.ndim(entry)).pack(entry, f"{place}.{name}", packing)
+            for name, entry in value.items()
+        }
+
+    def unpack(self, stored: Any, place: str, reading: Reading) -> dict[str, Any]:
+        if not isinstance(stored, dict) or not set(stored) <= set(self.names):
+            raise ModelFileError(
+                f"`{place}` must be an object with {', '.join(self.names)}, or some of them, got {shown(stored)}"
+            )
+        found = {}
+        for name, entry in stored.items():
+            shape = entry.get("shape") if isinstance(entry, dict) else []
+            kind = self._kind(place, name, len(shape) if isinstance(shape, list) else 0)
+            found[name] = kind.unpack(entry, f"{place}.{name}", reading)
+        return found
+
+    def _kind(self, place: str, name: str, dimensions: int) -> Field:
+        return Floats(*(f"axis {axis} of {place}.{name}" for axis in range(dimensions))) if dimensions else Number()
 
 
 def _parts(place: str) -> dict[str, ArrayField]:
@@ -129,12 +180,13 @@ def _parts(place: str) -> dict[str, ArrayField]:
     return {"data": Floats(entries), "indices": Integers(entries), "indptr": Integers(f"rows of {place}")}
 
 
-def _check_rows(indices: Array, indptr: Array, n: int, place: str) -> None:
-    """Raise unless every entry belongs to one of n rows, with column indices that are below n and ascend in each row."""
+def _check_rows(indices: Array, indptr: Array, shape: tuple[int, int], place: str) -> None:
+    """Raise unless every entry belongs to one of the rows, with column indices that are in range and ascend in each row."""
+    n, below = shape
     if len(indptr) != n + 1 or indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
         raise ModelFileError(f"`{place}.indptr` must ascend from 0 to {len(indices)} in {n} steps")
-    if (indices >= n).any():
-        raise ModelFileError(f"`{place}.indices` must hold indices below {n}, got {indices.max()}")
+    if (indices >= below).any():
+        raise ModelFileError(f"`{place}.indices` must hold indices below {below}, got {indices.max()}")
     falls = np.flatnonzero(np.diff(indices) <= 0) + 1
     if not np.isin(falls, indptr).all():
         raise ModelFileError(f"`{place}.indices` must ascend within every row")

@@ -139,6 +139,8 @@ class Choice(Field):
     words: tuple[str, ...]
 
     def pack(self, value: Any, place: str, packing: Packing) -> str:
+        if callable(value):
+            raise ModelFileError(f"`{place}` is a function, which cannot be stored without pickle")
         return str(value)
 
     def unpack(self, stored: Any, place: str, reading: Reading) -> str:

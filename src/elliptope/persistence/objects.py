@@ -41,6 +41,27 @@ class OneOf(Field):
 
 
 @dataclass(frozen=True)
+class Several(Field):
+    """A tuple of objects of one kind; the sizes ``own`` may differ from one to the next."""
+
+    kind: Field
+    own: tuple[str, ...] = ()
+
+    def pack(self, value: Any, place: str, packing: Packing) -> list[Any]:
+        return [self.kind.pack(one, f"{place}.{number}", packing) for number, one in enumerate(value)]
+
+    def unpack(self, stored: Any, place: str, reading: Reading) -> tuple[Any, ...]:
+        if not isinstance(stored, list):
+            raise ModelFileError(f"`{place}` must be a list, got {shown(stored)}")
+        found = []
+        for number, one in enumerate(stored):
+            found.append(self.kind.unpack(one, f"{place}.{number}", reading))
+            for symbol in self.own:
+                reading.sizes.pop(symbol, None)
+        return tuple(found)
+
+
+@dataclass(frozen=True)
 class Shared(Field):
     """An object that the model may also have at the place ``other``. If so, it is stored there, and here only that place."""
 

@@ -41,6 +41,10 @@ def _pack(name: str, value: Any, kinds: ParameterKinds, packing: Packing) -> Any
         return bool(value)
     if isinstance(value, Integral) or (isinstance(value, Real) and math.isfinite(value)):
         return Number().pack(value, place, packing)
+    if isinstance(value, Real) and math.isinf(value):
+        return {"number": Number().pack(value, place, packing)}  # JSON has none, and a string would be a string
+    if isinstance(value, tuple) and all(isinstance(one, Real) and not isinstance(one, bool) for one in value):
+        return [Number().pack(one, place, packing) for one in value]
     if type(value) in kinds.objects.classes:
         return kinds.objects.pack(value, place, packing)
     if isinstance(value, list | tuple) or (hasattr(value, "__array__") and not isinstance(value, Real)):
@@ -62,6 +66,10 @@ def _unpack(name: str, stored: Any, kinds: ParameterKinds, reading: Reading) -> 
     place = f"parameters.{name}"
     if stored is None or isinstance(stored, bool | str):
         return stored
+    if isinstance(stored, list):
+        return tuple(Number().unpack(one, place, reading) for one in stored)
+    if isinstance(stored, dict) and "number" in stored:
+        return Number().unpack(take(stored, ("number",), place)["number"], place, reading)
     if isinstance(stored, dict):
         return (Floats(place) if "array" in stored else kinds.objects).unpack(stored, place, reading)
     return Number().unpack(stored, place, reading)

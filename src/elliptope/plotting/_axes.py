@@ -18,13 +18,14 @@ def check_matplotlib(caller: str) -> None:
         raise ImportError(f"{caller} needs matplotlib, of the extra `plot`: {install('plot')}.") from error
 
 
-def open_axes(ax: Any, caller: str, dimension: int = 2) -> Any:
-    """The axes to draw on: ``ax``, or those of a new figure. pyplot is used for the latter only."""
+def open_axes(ax: Any, caller: str, dimension: int = 2, size: tuple[float, float] | None = None) -> Any:
+    """The axes to draw on: ``ax``, or those of a new figure of this size. pyplot is used for the latter only."""
     check_matplotlib(caller)
     if ax is None:
         import matplotlib.pyplot as plt
 
-        _, ax = plt.subplots(layout="constrained", subplot_kw={"projection": "3d"} if dimension == 3 else {})
+        projection = {"projection": "3d"} if dimension == 3 else {}
+        _, ax = plt.subplots(figsize=size, layout="constrained", subplot_kw=projection)
     elif (dimension == 3) != (getattr(ax, "name", None) == "3d"):
         wanted = "3-D axes (`subplot_kw={'projection': '3d'}`)" if dimension == 3 else "2-D axes"
         raise ValueError(f"`ax` must be {wanted} for {dimension} coordinates, got {ax!r}.")

@@ -36,7 +36,7 @@ class Scatter:
     cmap: Any
     norm: Any = None
     handles: list[Any] = field(default_factory=list)
-    limit: Array | None = None  # (k, 2): points of the circle, where there is one in the plane
+    lines: list[Array] = field(default_factory=list)  # points, (k, 2), of lines in the plane that a legend should not cover
 
     @property
     def n_new(self) -> int:
@@ -104,7 +104,7 @@ class Scatter:
         else:
             t = np.linspace(0, 2 * np.pi, 200)
             circle = [radius * np.cos(t), radius * np.sin(t)]
-            self.limit = np.column_stack(circle) if dimension == 2 else None
+            self.lines += [np.column_stack(circle)] if dimension == 2 else []
             line = self.ax.plot(*circle, *([np.zeros_like(t)] if dimension == 3 else []), label=label, **style)[0]
         self.handles.append(line)
 
@@ -143,7 +143,7 @@ class Scatter:
             return {"loc": "upper left"}
         limits = self.ax.get_xlim(), self.ax.get_ylim()
         self.ax.apply_aspect()  # which widens the limits
-        drawn = self.P if self.limit is None else np.vstack([self.P, self.limit])
+        drawn = np.vstack([self.P, *self.lines])
         x, y = self.ax.transAxes.inverted().transform(self.ax.transData.transform(drawn)).T
         # Restored, because matplotlib widens them again when it draws.
         self.ax.set_xlim(limits[0], auto=None)

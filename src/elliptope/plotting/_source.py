@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils.arrays import Array
@@ -53,7 +54,7 @@ def open_estimator(estimator: Any) -> Source:
     step = estimator
     while isinstance(step, Pipeline):
         step = step.steps[-1][1]
-    if not hasattr(step, "transform"):
+    if not hasattr(step, "fit_transform"):
         raise TypeError(f"`estimator` must be an embedding, or a Pipeline that ends in one, got {estimator!r}.")
     check_is_fitted(step)
     certified = hasattr(step, "certificate_")
@@ -74,6 +75,29 @@ def rows_of_last_step(estimator: Any, X: Any) -> Any:
         X = estimator[:-1].transform(X) if len(estimator) > 1 else X
         estimator = estimator.steps[-1][1]
     return X
+
+
+def column(estimator: Any, X: Any, which: Any, name: str) -> Any:
+    """The column ``which``, a name or an index, of the rows X, or their log density; ``name`` is the parameter that X is."""
+    if which == "density" and not hasattr(estimator, "score_samples"):
+        raise ValueError(f"`y`='density' needs an estimator with `score_samples`, got {estimator!r}.")
+    if which == "density" and X is None:
+        step = open_estimator(estimator).step
+        if len(step.training_.rows) < len(step.embedding_):
+            raise ValueError("`X` must be given for `y`='density': there are equal rows, or rows of weight zero.")
+        return step.training_.log_density
+    if X is None:
+        raise ValueError(f"`X` must be given for `y`={which!r}, a column of it.")
+    try:
+        return estimator.score_samples(X) if which == "density" else np.asarray(_safe_indexing(X, which, axis=1))
+    except (IndexError, KeyError, ValueError) as error:
+        raise ValueError(f"`y` must be an array, 'density', or a column of `{name}`, got {which!r}.") from error
+
+
+def column_name(which: Any) -> str:
+    if which == "density":
+        return "log density"
+    return which if isinstance(which, str) else f"column {which}"
 
 
 def _name(step: Any) -> str:

@@ -6,11 +6,11 @@ import numpy as np
 
 from .._utils.arrays import Array
 
-# Okabe and Ito's palette for all common kinds of colour vision; yellow, the faintest on white, is last.
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#F0E442")
+# Okabe and Ito's palette for all common kinds of colour vision; then two of Tol's, which have the same purpose.
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#F0E442", "#882255", "#999933")
 BLUE, ORANGE, VERMILION = PALETTE[0], PALETTE[1], PALETTE[3]
 GREY = "#999999"
-# Markers, for print. Seven of them and eight colours, without a common factor: pairs repeat after 56 classes.
+# Markers, for print. Seven of them and ten colours, without a common factor: pairs repeat after 70 classes.
 MARKERS = ("o", "s", "^", "*", "D", "v", "P")
 # Area of a marker relative to the circle's, for them to look equally large.
 _AREAS = {"*": 2.2, "D": 0.8, "^": 1.2, "v": 1.2, "P": 1.2}

@@ -1,4 +1,4 @@
-"""Scatter plots of embeddings in one, two or three dimensions."""
+"""Scatter plots of embeddings of any rank."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ import numpy as np
 from sklearn.utils import check_array
 
 from .._utils.arrays import Array
-from ._axes import check_matplotlib, equal_aspect, heading, open_axes
-from ._positions import bands, within
+from .._utils.checks import check_choice
+from ._axes import check_matplotlib, heading, open_axes
+from ._background import draw_background
+from ._positions import bands, check_max_radius
 from ._scatter import Scatter, draw_new, draw_training
-from ._source import open_estimator
-from .targets import Classes, Target, check_target, read_target, stack_targets
+from ._source import column, column_name, open_estimator
+from .targets import Target, check_target, read_target, stack_targets
+from .view import COLUMNS, Options, Picture, picture
 
-# Names of the axes, by coordinate.
-_AXES = "xyz"
-# Intervals between ticks, at most, by the number of coordinates.
-_TICKS = {1: 8, 2: 6, 3: 5}
+# Inches of a new figure, where the view is not of matplotlib's proportions.
+_SIZE = {"sphere": (9.0, 5.2)}
 
 
 class EmbeddingDisplay:
-    r"""Scatter plot of an embedding.
+    r"""Picture of an embedding of any number of columns.
 
     It is recommended to use :meth:`from_estimator`, or :meth:`from_embedding` for coordinates alone. All parameters are
-    stored as attributes.
+    stored as attributes. :meth:`plot` has the choice of views.
 
     Classes have a colour and a marker each, which all common kinds of colour vision tell apart. Beyond 2000 points the
     markers are small circles, rasterized, and drawn in a random but fixed order, so that no class covers the others; points
@@ -37,6 +38,8 @@ class EmbeddingDisplay:
     embedding : (n, k) array
     y : (n,) array, optional
         Classes (a legend) or values (a colour bar). Text, truth values and at most 20 distinct whole numbers are classes.
+    y_name : str, optional
+        Title of the legend or colour bar. Default: the name of a pandas series.
     new : (m, k) array, optional
         Embedding of other points, which are drawn over the first ones with hollow markers.
     new_y : (m,) array, optional
@@ -53,6 +56,8 @@ class EmbeddingDisplay:
     ----------
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
+    view_ : {"plane", "ring", "sphere", "layout"}
+        The view that was drawn.
     scatters_, new_scatters_ : list of PathCollection
         One per class that has points or, beyond 2000 points, a single one.
     rows_, new_rows_ : list of arrays
@@ -78,6 +83,7 @@ class EmbeddingDisplay:
         embedding: Array,
         *,
         y: Any = None,
+        y_name: str | None = None,
         new: Array | None = None,
         new_y: Any = None,
         categorical: bool | None = None,
@@ -88,6 +94,7 @@ class EmbeddingDisplay:
     ) -> None:
         self.embedding = embedding
         self.y = y
+        self.y_name = y_name
         self.new = new
         self.new_y = new_y
         self.categorical = categorical
@@ -103,6 +110,7 @@ class EmbeddingDisplay:
         X: Any = None,
         y: Any = None,
         *,
+        y_name: str | None = None,
         new: Any = None,
         new_y: Any = None,
         categorical: bool | None = None,
@@ -115,14 +123,19 @@ class EmbeddingDisplay:
         Parameters
         ----------
         estimator : fitted embedding, or Pipeline that ends in one
-            Any transformer will do; those of this package get a title with the certificate, and axis labels with the shares
-            of the eigenvalues.
+            Any with ``transform`` or ``embedding_`` will do; those of this package get a title with the certificate, and
+            axis labels with the shares of the eigenvalues.
         X : (n, p) array, optional
             What ``transform`` takes. Left out, the points are ``embedding_``: the training points.
-        y : (n,) array, optional
+        y : (n,) array, "density", str or int, optional
+            An array is as in the constructor. ``"density"``: ``score_samples`` of the rows, low for outliers. Another string
+            or an integer: that column of ``X``, by its name or its index.
+        y_name : str, optional
+            As in the constructor. Default: also the name of the column, or "log density".
         new : (m, p) array, optional
             Other rows, drawn over the first ones with hollow markers.
         new_y : (m,) array, optional
+            Where ``y`` names a column or the density, the same of ``new`` by default.
         categorical, name
             As in the constructor.
         ax : matplotlib Axes, optional
@@ -137,10 +150,17 @@ class EmbeddingDisplay:
         source = open_estimator(estimator)
         if X is None and not hasattr(source.step, "embedding_"):
             raise ValueError(f"`X` must be given: {type(source.step).__name__} does not keep its training embedding.")
+        if (X is not None or new is not None) and not hasattr(source.step, "transform"):
+            raise ValueError(f"`X` and `new` must be left out: {type(source.step).__name__} embeds no rows after `fit`.")
         Z = np.asarray(source.step.embedding_ if X is None else estimator.transform(X))
+        if isinstance(y, str | Integral):
+            y_name = column_name(y) if y_name is None else y_name
+            new_y = column(estimator, new, y, "new") if new is not None and new_y is None else new_y
+            y = column(estimator, X, y, "X")
         display = cls(
             Z,
             y=y,
+            y_name=y_name,
             new=None if new is None else np.asarray(estimator.transform(new)),
             new_y=new_y,
             categorical=categorical,
@@ -157,6 +177,7 @@ class EmbeddingDisplay:
         embedding: Array,
         y: Any = None,
         *,
+        y_name: str | None = None,
         new: Array | None = None,
         new_y: Any = None,
         categorical: bool | None = None,
@@ -166,16 +187,18 @@ class EmbeddingDisplay:
     ) -> EmbeddingDisplay:
         """Draw given coordinates. Parameters as in the constructor and in :meth:`plot`."""
         check_matplotlib(f"{cls.__name__}.from_embedding")
-        display = cls(embedding, y=y, new=new, new_y=new_y, categorical=categorical, name=name)
+        display = cls(embedding, y=y, y_name=y_name, new=new, new_y=new_y, categorical=categorical, name=name)
         return display.plot(ax, **kwargs)
 
     def plot(
         self,
         ax: Any = None,
         *,
+        view: str = "auto",
         components: Sequence[int] | None = None,
         labels: Mapping | None = None,
         max_radius: float | str | None = "auto",
+        radius_scale: str = "auto",
         cmap: Any = "viridis",
         norm: Any = None,
         legend: bool = True,
@@ -187,15 +210,34 @@ class EmbeddingDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            With ``projection="3d"`` for three components. A new figure by default.
-        components : sequence of 1 to 3 int, optional
-            Columns to draw; the first two (or the only one) by default. A single column is drawn from left to right, in
-            a band per class, within which the height says nothing.
+            With ``projection="3d"`` for three ``components``. A new figure by default.
+        view : {"auto", "plane", "ring", "sphere", "layout"}
+            How rows become points of the plane.
+
+            - ``"plane"``: two columns as they are, with right distances. A single one is drawn from left to right, in a band
+              per class, within which the height says nothing.
+            - ``"ring"``: directions in two columns. Rows of unit length lie on a circle; here they spread outwards where
+              many point the same way.
+            - ``"sphere"``: directions in three columns, on an equal-area map (Lambert's) of both halves of the sphere.
+            - ``"layout"``: all columns, by t-SNE started at the two leading ones, with a fixed seed. Neighbours of a point
+              are neighbours of its row; other distances say little, and no certificate is about them. Of more than 5000
+              rows, 5000 are laid out, and the others placed by their three nearest neighbours among them.
+            - ``"auto"``: the plane for one or two columns, a ring or a sphere for two or three if all rows have one length,
+              else a layout. Columns with less than a thousandth of the sum of squares do not count.
+        components : sequence of int, optional
+            Columns to draw: 1 to 3 in the plane (three of them on 3-D axes), 2 on a ring, 3 on a sphere, 2 or more in a
+            layout. Given without ``view``, they are drawn in the plane. By default those that carry something, as far as the
+            view has room for them.
         labels : mapping, optional
             From values of ``y`` to names; classes come in its order, which decides on colours and markers.
         max_radius : float, "auto" or None
             Points farther from the origin are drawn at this distance, on a dashed circle. ``"auto"``: 1.5 times the largest
-            distance of a training point. A new point that lies where there was no data may be embedded very far out.
+            distance of a training point. A new point that lies where there was no data may be embedded very far out. For
+            the plane alone.
+        radius_scale : {"auto", "linear", "symlog"}
+            ``"symlog"``: in the plane, the distance from the origin is linear for nine tenths of the training points, up to
+            the innermost circle, and logarithmic beyond; directions are kept. ``"auto"`` does so where the farthest training
+            point would press those nine tenths into a tenth of the picture. The label of the axis says so.
         cmap, norm : str or Colormap, and Normalize, optional
             Colours of values.
         legend : bool
@@ -210,53 +252,50 @@ class EmbeddingDisplay:
         -------
         EmbeddingDisplay
         """
-        Z = _check_embedding("embedding", self.embedding)
-        new = np.empty((0, Z.shape[1])) if self.new is None else _check_embedding("new", self.new, Z.shape[1])
-        columns = _check_components(components, Z.shape[1])
-        n, m = len(Z), len(new)
-        target = self._target(n, m, labels)
-        reference = Z if self.reference is None else _check_embedding("reference", self.reference, Z.shape[1])
-        P, limit, n_beyond = within(np.vstack([Z, new])[:, columns], reference[:, columns], max_radius)
-        if len(columns) == 1:
-            P = np.hstack([P, bands(target, n, m)[:, None]])
-
-        ax = open_axes(ax, f"{type(self).__name__}.plot", P.shape[1])
+        target = self._target(labels)
+        drawn = self._picture(view, components, max_radius, radius_scale)
+        P, n = drawn.positions, len(self.embedding)
+        if P.shape[1] == 1:
+            P = np.hstack([P, bands(target, n, len(P) - n)[:, None]])
+        ax = open_axes(ax, f"{type(self).__name__}.plot", P.shape[1], _SIZE.get(drawn.view))
         scatter = Scatter(ax, P, n, target, cmap, norm)
         self.scatters_, self.rows_ = draw_training(scatter, kwargs)
         self.new_scatters_, self.new_rows_ = draw_new(scatter)
         self.texts_ = scatter.name_classes()
-        if n_beyond:
-            scatter.draw_limit(limit, len(columns), f"{n_beyond} beyond\nradius {limit:.3g}")
-        self._label(ax, columns, target)
+        if drawn.beyond is not None:
+            scatter.draw_limit(drawn.beyond.radius, len(drawn.columns), str(drawn.beyond.label))
+        scatter.lines += draw_background(ax, drawn, self._axis_labels(), target)
         self.legend_: Any = None
         self.colorbar_: Any = None
         if legend:
-            self.legend_, self.colorbar_ = scatter.explain(_name(self.y))
+            self.legend_, self.colorbar_ = scatter.explain(_name(self.y) if self.y_name is None else self.y_name)
         ax.set_title(heading(self.name, self.verdict) if title is None else title)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_, self.view_ = ax, ax.figure, drawn.view
         return self
 
-    def _target(self, n: int, m: int, labels: Mapping | None) -> Target | None:
-        """Classes or values of the n points and the m new ones."""
+    def _picture(self, view: str, components: Any, max_radius: float | str | None, radius_scale: str) -> Picture:
+        Z = _check_embedding("embedding", self.embedding)
+        k = Z.shape[1]
+        new = np.empty((0, k)) if self.new is None else _check_embedding("new", self.new, k)
+        reference = Z if self.reference is None else _check_embedding("reference", self.reference, k)
+        check_choice("view", view, tuple(COLUMNS))
+        check_choice("radius_scale", radius_scale, ("auto", "linear", "symlog"))
+        check_max_radius(max_radius)
+        columns = None if components is None else _check_components(components, k)
+        return picture(np.vstack([Z, new]), Options(len(Z), reference, max_radius, radius_scale), view, columns)
+
+    def _target(self, labels: Mapping | None) -> Target | None:
+        """Classes or values of the points and of the new ones."""
+        n, m = len(self.embedding), 0 if self.new is None else len(self.new)
         y = None if self.y is None else check_target("y", self.y, n)
         new_y = None if self.new_y is None else check_target("new_y", self.new_y, m)
         stacked = stack_targets(y, new_y, n, m)
         return None if stacked is None else read_target(stacked, self.categorical, labels)
 
-    def _label(self, ax: Any, columns: list[int], target: Any) -> None:
-        for axis, k in zip(_AXES, columns, strict=False):
-            label = f"component {k + 1}" if self.axis_labels is None else self.axis_labels[k]
-            getattr(ax, f"set_{axis}label")(label)
-            # Fewer ticks than matplotlib's default, and more room in perspective, for labels not to collide.
-            ax.locator_params(axis=axis, nbins=_TICKS[len(columns)])
-            if len(columns) == 3:
-                getattr(ax, f"{axis}axis").labelpad = 8
-        if len(columns) == 2:
-            equal_aspect(ax)
-        elif len(columns) == 1:
-            names = [*target.names, "no label"] if isinstance(target, Classes) else []
-            present = [k for k in range(len(names)) if k < len(names) - 1 or (target.codes < 0).any()]
-            ax.set_yticks([-k for k in present], [names[k] for k in present])
+    def _axis_labels(self) -> Sequence[str]:
+        if self.axis_labels is not None:
+            return self.axis_labels
+        return [f"component {k + 1}" for k in range(np.shape(self.embedding)[1])]
 
 
 def _check_embedding(name: str, Z: Any, width: int | None = None) -> Array:
@@ -267,13 +306,11 @@ def _check_embedding(name: str, Z: Any, width: int | None = None) -> Array:
 
 
 def _check_components(components: Any, k: int) -> list[int]:
-    if components is None:
-        return list(range(min(2, k)))
     given = list(components) if isinstance(components, Sequence | np.ndarray) else [components]
     good = all(isinstance(c, Integral) and not isinstance(c, bool) and 0 <= int(c) < k for c in given)
-    if not good or not 1 <= len(given) <= 3 or len(set(given)) < len(given):
+    if not good or not given or len(set(given)) < len(given):
         raise ValueError(
-            f"`components` must be 1 to 3 distinct integers between 0 and {k - 1}, as the embedding has {k} columns, "
+            f"`components` must be distinct integers between 0 and {k - 1}, as the embedding has {k} columns, "
             f"got {components!r}."
         )
     return [int(c) for c in given]

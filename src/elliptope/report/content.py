@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils.arrays import Array
+from .._utils.blocks import blocks, rows_per_block
 from .._utils.checks import check_integer
 from .._utils.versions import versions
 from ..estimators.certified import CertifiedEmbedding
@@ -21,6 +23,7 @@ from ..estimators.sdp_embedding import SDPEmbedding
 from ..plotting.targets import Target, check_target
 from .frames import turned_frames
 from .labels import check_labels, texts
+from .pictures import PagePicture, Shades, page_picture, shades
 from .slider import LIMITS, Limits, Slider, make_slider
 
 
@@ -64,6 +67,8 @@ class Report:
         Embeddings for all fits, turned so that rows move as little as possible from one to the next.
     spectra : (m, r) array
         Eigenvalues of all fits, as parts of their sum.
+    picture : PagePicture or None
+        What the page opens with, where the coordinates themselves are not the best picture.
     symbol : str or None
         Symbol of the kernel's scale: σ, ℓ, or None where it has none.
     tol : float
@@ -71,6 +76,8 @@ class Report:
         Log density of the rows: low for outliers.
     columns : tuple of Column or None
         None for a kernel matrix or a graph.
+    shades : Shades or None
+        Values of the columns, for colours.
     preparation : str or None
         A sentence on how the columns were prepared.
     parameters, versions : dict
@@ -91,10 +98,12 @@ class Report:
     interrupted: bool
     frames: Array
     spectra: Array
+    picture: PagePicture | None
     symbol: str | None
     tol: float
     scores: Array
     columns: tuple[Column, ...] | None
+    shades: Shades | None
     preparation: str | None
     parameters: dict[str, str]
     versions: dict[str, str]
@@ -150,9 +159,7 @@ def collect(
     names = None if row_names is None else texts(check_target("row_names", row_names, n)[rows])
     target, per_row = check_labels(y, labels, n, rows)
     columns = None if points is None else _columns(points, feature_names, estimator, first_row)
-    slider = make_slider(
-        estimator, points, rows, bandwidths, random_state=random_state, verbose=verbose, limits=limits
-    )
+    slider = make_slider(estimator, points, rows, bandwidths, random_state=random_state, verbose=verbose, limits=limits)
     return Report(
         title="Embedding report" if title is None else title,
         rows=rows + first_row,
@@ -163,6 +170,7 @@ def collect(
         target_name=_name_of(y) if y_name is None else y_name,
         labels=per_row,
         columns=columns,
+        shades=None if points is None else shades(points),
         preparation=preparation,
         **_about_estimator(estimator),
         **_about_fits(slider),
@@ -177,13 +185,15 @@ def _check_texts(**texts: Any) -> None:
 
 def _about_fits(slider: Slider) -> dict[str, Any]:
     """The fields of a report that depend on the slider alone."""
+    frames = turned_frames(slider.path, slider.chosen)
     return {
         "fits": slider.path.records,
         "chosen": slider.chosen,
         "note": slider.note,
         "interrupted": slider.interrupted,
-        "frames": turned_frames(slider.path, slider.chosen),
+        "frames": frames,
         "spectra": slider.path.spectra,
+        "picture": page_picture(frames, slider.chosen, slider.path.records[slider.chosen].embedding),
     }
 
 
@@ -216,10 +226,24 @@ def _columns(points: Array, given: Sequence[str] | None, estimator: CertifiedEmb
     names = getattr(estimator, "feature_names_in_", [f"column {first + j}" for j in range(p)]) if given is None else given
     if len(names) != p:
         raise ValueError(f"`feature_names` must name {p} columns, got {len(names)} names.")
-    low, median, high = points.min(axis=0), np.median(points, axis=0), points.max(axis=0)
+    low, median, high = _ranges(points)
     return tuple(
         Column(str(name), *values) for name, *values in zip(names, low.tolist(), median.tolist(), high.tolist(), strict=True)
     )
+
+
+def _ranges(points: Any) -> tuple[Array, Array, Array]:
+    """The lowest, the median and the highest value of every column."""
+    if not sparse.issparse(points):
+        return points.min(axis=0), np.median(points, axis=0), points.max(axis=0)
+    low, high = (np.asarray(values.toarray()).ravel() for values in (points.min(axis=0), points.max(axis=0)))
+    below, above = (np.asarray((side).sum(axis=0)).ravel() for side in (points < 0, points > 0))
+    half = points.shape[0] / 2
+    median = np.zeros(points.shape[1])
+    few = np.flatnonzero((below >= half) | (above >= half))  # the median of the others is zero
+    for part in blocks(0, len(few), rows_per_block(points.shape[0])):
+        median[few[part]] = np.median(points[:, few[part]].toarray(), axis=0)
+    return low, median, high
 
 
 def _name_of(y: Any) -> str | None:

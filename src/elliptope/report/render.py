@@ -16,7 +16,7 @@ import numpy as np
 from .._utils.arrays import Array
 from ..plotting.targets import Classes, Values
 from .content import Report
-from .words import explain, headline, outward, share_text, stands_for_another
+from .words import PICTURES, explain, headline, outward, read_picture, share_text, stands_for_another
 
 # Rows in the table of outliers, columns in that of the data, and eigenvalues that are written out.
 _OUTLIERS = 12
@@ -25,7 +25,7 @@ _MAX_SHARES = 4
 # Share of an eigenvalue below which its component is invisible in the picture.
 _NEGLIGIBLE = 1e-3
 # In the order in which they run.
-_SCRIPTS = ("data.js", "scatter.js", "selection.js", "page.js")
+_SCRIPTS = ("data.js", "scatter.js", "sphere.js", "colours.js", "selection.js", "page.js")
 
 
 def render(report: Report, library: str) -> str:
@@ -40,6 +40,10 @@ def render(report: Report, library: str) -> str:
         "data": _quote(page_data(report)),
         "lede": escape(_lede(report)),
         "reading": escape(_reading(report)),
+        "if_picture": "" if report.picture else "hidden",
+        "if_coordinates": "hidden" if report.picture else "",
+        "picture": "" if report.picture is None else PICTURES[report.picture.view],
+        "picture_reading": "" if report.picture is None else escape(read_picture(report.picture)),
         "if_path": "" if several else "hidden",
         "note": escape(report.note or ""),
         "if_note": "" if report.note else "hidden",
@@ -84,13 +88,42 @@ def page_data(report: Report) -> dict[str, Any]:
         "scores": _base64(report.scores, "<f4"),
         "frames": _base64(report.frames.transpose(0, 2, 1), "<f4"),  # one axis after the other
         "chosen": report.chosen,
-        "up": _up(report),
+        "up": 1 if _why_density(report) is None else k,  # the axis after the components is the density
+        "picture": _picture(report),
+        "columns": _shades(report),
         "symbol": report.symbol,
         "fits": [
             {"scale": _number(fit.bandwidth), "text": _scale(report, i), "summary": _summary(report, i), "shares": shares}
             for i, (fit, shares) in enumerate(zip(report.fits, report.spectra.tolist(), strict=True))
         ],
     }
+
+
+def _picture(report: Report) -> dict[str, Any] | None:
+    """The picture beside the coordinates; its axes have titles where they have a meaning."""
+    drawn = report.picture
+    if drawn is None:
+        return None
+    return {
+        "view": drawn.view,
+        "columns": drawn.columns,
+        "note": drawn.note,
+        "frames": None if drawn.frames is None else _base64(drawn.frames.transpose(0, 2, 1), "<f4"),
+        "circles": [{"radius": circle.radius, "label": circle.label} for circle in drawn.circles],
+    }
+
+
+def _shades(report: Report) -> list[dict[str, Any]]:
+    """Columns that points can be coloured by."""
+    given = report.shades
+    if given is None or report.columns is None:
+        return []
+    return [
+        {"name": column.name, "low": low, "high": high, "steps": _base64(steps, "u1")}
+        for column, low, high, steps in zip(
+            report.columns, given.low.tolist(), given.high.tolist(), given.steps, strict=False
+        )
+    ]
 
 
 def _page_file(name: str) -> str:
@@ -133,20 +166,24 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
-def _up(report: Report) -> int:
-    """The vertical axis: the second component or, where its share is negligible, the density (the last axis)."""
+def _why_density(report: Report) -> str | None:
+    """Why two components do not make a plot, if they do not: the density then is the vertical axis."""
     shares, axes = report.spectra[report.chosen], report.frames.shape[2]
-    return 1 if axes > 1 and len(shares) > 1 and shares[1] >= _NEGLIGIBLE else axes
+    if axes < 2:
+        return "there is no second component"
+    if len(shares) < 2 or shares[1] < _NEGLIGIBLE:
+        return "the second component carries next to nothing"
+    if report.picture is not None and report.picture.view == "ring":
+        return "two components would make a circle"
+    return None
 
 
 def _reading(report: Report) -> str:
     text = "Every point is a row of the data. Rows that are alike point the same way from the centre"
     if report.parameters["diagonal"] == "'kernel'" and report.parameters["normalize"] == "None":
         text += "; the farther out a row, the fewer neighbours it has"
-    if 1 <= _up(report) < report.frames.shape[2]:
-        return f"{text}."
-    why = "there is no second component" if report.frames.shape[2] == 1 else "the second component carries next to nothing"
-    return f"{text}. Up is the density, because {why}."
+    why = _why_density(report)
+    return f"{text}." if why is None else f"{text}. Up is the density, because {why}."
 
 
 def _limits(several: bool) -> str:
@@ -266,7 +303,8 @@ def _columns_note(report: Report) -> str:
         return "The rows were given by their similarities (a kernel matrix) or distances (a graph), without columns."
     text = f"{_count(len(report.rows), 'row')}, {_count(len(report.columns), 'column')}, no missing values."
     if report.n_left_out:
-        equal = " or equal to another" if "neighbors" in report.parameters.get("kernel", "").lower() else ""
+        kernel = report.parameters.get("kernel", "").lower()
+        equal = " or equal to another" if "neighbors" in kernel or "overlap" in kernel else ""
         text += f" {_count(report.n_left_out, 'row')} of weight zero{equal} left out."
     if report.preparation:
         text += f" {report.preparation}"

@@ -1,4 +1,4 @@
-"""A certificate in plain words, with its numbers.
+"""A certificate in plain words, with its numbers; and how to read a picture.
 
 An objective is rounded down, a bound and a gap up, so that what is proved holds for the numbers shown.
 """
@@ -11,13 +11,39 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from .._utils.rounding import decimal_above
 from ..estimators.path.records import PathRecord
 from ..sdp import Certificate
+from .pictures import PagePicture
 
 # Digits of an objective: the fewest shown, and the most that double precision has.
 _DIGITS, _MOST_DIGITS = 6, 15
 # Shares from here on read better as percentages than as powers of ten.
 _PERCENT = Decimal("0.001")
 _SPACE = "\N{NO-BREAK SPACE}"
+# Names of the pictures that a page may open with.
+PICTURES = {"plane": "Logarithmic radius", "ring": "Ring", "sphere": "Sphere", "layout": "Layout"}
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def read_picture(picture: PagePicture) -> str:
+    """How to read it, and what it does not show."""
+    text = {
+        "plane": (
+            "Rows that are alike point the same way from the centre. A few lie so far out that the others would shrink to a "
+            "dot: beyond the innermost circle, distances from the centre are logarithmic."
+        ),
+        "ring": (
+            "Rows that are alike point the same way from the centre. All of them lie on the circle, and are drawn farther "
+            "out where many point the same way, to be seen."
+        ),
+        "sphere": (
+            "Rows that are alike point the same way from the centre. All of them lie on a sphere: drag to turn it. Those on "
+            "its far side are faint."
+        ),
+        "layout": (
+            f"This is a layout, made by t-SNE from {len(picture.columns)} coordinates: rows that are alike are close to "
+            "each other. Distances between groups, and their sizes, mean little."
+        ),
+    }[picture.view]
+    return f"{text} The certificate is about the coordinates: press Coordinates to see them."
 
 
 def headline(record: PathRecord) -> str:

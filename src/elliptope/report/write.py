@@ -32,9 +32,10 @@ def write_report(
 ) -> Path:
     """Write an embedding, its certificate and its path of bandwidths to one HTML file that needs no network.
 
-    The page has a scatter plot with zoom, hover and lasso (which exports row numbers), a slider over bandwidths, the
-    spectrum, rank and certificate at each of them in plain words, the most outlying rows, and a summary of data, parameters
-    and versions. The same input gives the same file.
+    The page has a picture with zoom, hover and lasso (which exports row numbers), coloured by label, density or any column;
+    a slider over bandwidths; the spectrum, rank and certificate at each of them in plain words; the most outlying rows; and
+    a summary of data, parameters and versions. The picture is the one that :class:`~elliptope.plotting.EmbeddingDisplay`
+    chooses; where it is not that of two coordinates, these are a click away. The same input gives the same file.
 
     Parameters
     ----------

@@ -5,5 +5,6 @@ from .certificates.certificate import Certificate
 from .certificates.uniqueness import NullSpace
 from .loop import Progress
 from .solve import Solution, certify, solve
+from .spread import Spread, resolve_spread
 
-__all__ = ["METHODS", "Certificate", "NullSpace", "Progress", "Solution", "certify", "solve"]
+__all__ = ["METHODS", "Certificate", "NullSpace", "Progress", "Solution", "Spread", "certify", "resolve_spread", "solve"]

@@ -21,7 +21,7 @@ def random_start(n: int, rank: int, rng: np.random.Generator) -> Array:
 def drop_columns(H: Array, threshold: float, rng: np.random.Generator) -> Array:
     """Rotate H to its principal axes and drop the columns in which no entry exceeds ``threshold``."""
     H, _ = _principal(H, H)
-    return _keep(H, _largest_entries(H) > threshold, rng)
+    return keep_columns(H, _largest_entries(H) > threshold, rng)
 
 
 def count_columns(H: Array, threshold: float) -> int:
@@ -32,7 +32,13 @@ def count_columns(H: Array, threshold: float) -> int:
 def drop_light_columns(H: Array, weights: Array, share: float, rng: np.random.Generator) -> Array:
     """Rotate H to its principal axes, rows counting by ``weights``, and drop columns with less than ``share`` of all."""
     H, squares = _principal(H, weights[:, None] * H)
-    return _keep(H, squares > share * squares.sum(), rng)
+    return keep_columns(H, squares > share * squares.sum(), rng)
+
+
+def principal_axes(H: Array, weights: Array) -> tuple[Array, Array]:
+    """The rotation, (r, r), that makes Hᵀ Diag(``weights``) H diagonal, and that diagonal, (r,), descending."""
+    squares, U = np.linalg.eigh(as_numpy(H.T @ (weights[:, None] * H)))
+    return like(H, U[:, ::-1]), squares[::-1]
 
 
 def largest_rank(n: int) -> int:
@@ -61,6 +67,7 @@ def _largest_entries(H: Array) -> Array:
     return as_numpy(namespace(H).max(abs(H), axis=0))
 
 
-def _keep(H: Array, used: Array, rng: np.random.Generator) -> Array:
+def keep_columns(H: Array, used: Array, rng: np.random.Generator) -> Array:
+    """The columns that are ``used``, with rows normalised; H itself if there are none."""
     columns = [H[:, k : k + 1] for k in np.flatnonzero(used).tolist()]
     return normalize_rows(hstack(columns), rng) if columns else H

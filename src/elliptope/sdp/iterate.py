@@ -7,8 +7,9 @@ from functools import cached_property
 
 from scipy.linalg.lapack import dsygv
 
-from .._utils.arrays import Array, as_numpy, inner, largest, namespace, row_norms, smallest, total
+from .._utils.arrays import Array, all_zero, as_numpy, inner, is_single, largest, namespace, row_norms, smallest, total
 from ..operators.metric import DiagonalMetric, Metric
+from .quadratic import Quadratic
 from .steps import measure
 
 # Products and diagonals up to this size, and products from its inverse on, have squares that neither overflow nor underflow,
@@ -16,10 +17,10 @@ from .steps import measure
 _LARGEST = 1e140
 # 1/‖p_i‖ beyond this means that p_i is zero.
 _FREE = 1e300
-# Part of the absolute slacks that rounding may make of their sum; where products have six digits, over the root of n, as the
-# errors of rows have random signs.
+# Part of the absolute slacks that rounding may make of their sum; in single precision, of which the sum is a double. Where
+# products have six digits, over the root of n, as the errors of rows have random signs.
 _ROUNDING = 1e-14
-_ROUGH_ROUNDING = 1e-7
+_ROUNDING_SINGLE = 1e-7
 
 
 class Iterate:
@@ -36,20 +37,37 @@ class Iterate:
 
     Rows count by how much the gain depends on them, so that a few weak ones do not hide that the gap is closed.
 
+    With a ``quadratic`` term P and the offset are those of :math:`J - EZE`, the cost of the linear program that Z solves if
+    it is optimal, and so are slack, y and residual; gain and objective are those of the program itself:
+    :math:`\text{gain} = \sum_i \text{slack}_i + \tfrac12 \sum_{i \ne j} e_i e_j Z_{ij}^2`, what is won over Z = I.
+
     A ``rough`` iterate has a product of six digits only.
     """
 
     def __init__(
-        self, H: Array, P: Array, offset: Array, own_metric: Metric | None = None, *, rough: bool = False
+        self,
+        H: Array,
+        P: Array,
+        offset: Array,
+        own_metric: Metric | None = None,
+        quadratic: Quadratic | None = None,
+        *,
+        rough: bool = False,
     ) -> None:
-        self.H, self.P, self.offset, self.own_metric, self.rough = H, P, offset, own_metric, rough
+        self.H, self.P, self.offset, self.own_metric, self.quadratic = H, P, offset, own_metric, quadratic
+        self.rough = rough
         rows = measure(H, P)
         self.slack, self.residual, self.inverse_pull = rows.slack, rows.residual, rows.inverse
         if largest(rows.inverse) > _FREE:  # a row that no other holds has no scale: that of the strongest will do
             free = rows.inverse > _FREE
             self.inverse_pull = namespace(P).where(free, smallest(rows.inverse), rows.inverse)
         self.gain, self.absolute = rows.total, rows.absolute
-        square = rows.square if own_metric is None else inner(self.residual, self.displacement)
+        square = rows.square
+        if quadratic is not None:
+            self.gain += 0.5 * (quadratic.square - quadratic.own)
+            self.absolute += 0.5 * (quadratic.square + quadratic.own)
+        if own_metric is not None or quadratic is not None:
+            square = inner(self.residual, self.displacement)
         size = self.gain if self.gain > 0 else self.absolute
         self.defect = 0.0 if size == 0 else math.sqrt(max(square, 0.0) / size)
 
@@ -59,13 +77,14 @@ class Iterate:
 
     @cached_property
     def objective(self) -> float:
-        return self.gain + total(self.offset)
+        return self.gain + total(self.offset) + (0.5 * self.quadratic.own if self.quadratic is not None else 0.0)
 
     @property
     def rounding(self) -> float:
         """Changes of the gain up to this are put down to rounding."""
-        part = _ROUGH_ROUNDING / math.sqrt(self.H.shape[0]) if self.rough else _ROUNDING
-        return part * self.absolute
+        if self.rough:
+            return _ROUNDING_SINGLE / math.sqrt(self.H.shape[0]) * self.absolute
+        return (_ROUNDING_SINGLE if is_single(self.H) else _ROUNDING) * self.absolute
 
     @cached_property
     def pull(self) -> Array:
@@ -85,7 +104,20 @@ class Iterate:
     @cached_property
     def displacement(self) -> Array:
         r""":math:`M^{-1} L H`: how far rows are from where they ought to be; shape (n, r)."""
-        return self.metric.solve(self.residual)
+        return self.precondition(self.residual)
+
+    def precondition(self, V: Array) -> Array:
+        r""":math:`M^{-1} V`; with a quadratic term :math:`V_{ik} / (v_i + e_i G_{kk})`, v being the pulls.
+
+        The part of the Hessian that belongs to row i alone is :math:`v_i + e_i G` near an optimum; G is almost diagonal
+        where the columns of H are its principal axes (:func:`~elliptope.sdp.factors.principal_axes`).
+        """
+        return self.metric.solve(V) if self.quadratic is None else self._inverse_curvature * V
+
+    @cached_property
+    def _inverse_curvature(self) -> Array:
+        assert self.quadratic is not None
+        return 1 / (self.scale[:, None] + self.quadratic.e[:, None] * self.quadratic.lengths)
 
     @cached_property
     def stationarity(self) -> float:
@@ -108,7 +140,7 @@ class Iterate:
     @cached_property
     def isolated(self) -> bool:
         """Whether no row is held by any other, which is so where J is diagonal."""
-        return not bool(namespace(self.P).any(self.P))
+        return all_zero(self.P) if self.quadratic is None else self.quadratic.uncoupled
 
 
 def check_size(iterate: Iterate) -> None:

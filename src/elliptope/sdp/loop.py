@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._utils.arrays import Array, hstack, largest
+from .._utils.arrays import Array, hstack, in_precision_of, is_single, largest
 from .._utils.rounding import UNIT, round_up
 from .ascent import Method
 from .certificates.certificate import NATURAL, Certificate, carried_over, needed_stationarity, no_bound
@@ -75,6 +75,8 @@ class Loop:
         self.method, self.tol, self.polish, self.max_iter, self.rng = method, tol, polish, max_iter, rng
         # Deflation, on which tests rely where nothing can be factorised, works only if the rows of H are accurate.
         self.accurate = polish or not self.problem.operator.can_factor
+        # How stationary rows have to be, relative to the tolerance, for B to be accurate.
+        self.settled = self.tuning.concave_polish if self.problem.spread else self.tuning.polish
         self.callback = callback
         # A meter and a stream of their own, so that a callback does not change the solve.
         seed = rng.integers(2**63)
@@ -110,7 +112,7 @@ class Loop:
         self.meter.limit, self.iterate = self.limit, best
         try:
             if self.meter.left >= 1:  # in double precision; a solve of one product has never left that
-                self.iterate = self.meter.evaluate(best.H)
+                self.iterate = self._in_double(best)
             if self.stop != "interrupted" and not self.out_of_products:
                 try:
                     self.meter.limit = limit
@@ -123,6 +125,11 @@ class Loop:
             self.stop = "interrupted"
             return no_bound(self.iterate, self.problem.operator)
 
+    def _in_double(self, iterate: Iterate) -> Iterate:
+        """An iterate that may be in single precision, evaluated in double."""
+        H = iterate.H
+        return self.meter.evaluate(normalize_rows(in_precision_of(self.problem.offset, H), self.rng) if is_single(H) else H)
+
     @property
     def last(self) -> Iterate:
         assert self.iterate is not None
@@ -130,8 +137,7 @@ class Loop:
 
     def _ascend_until_certified(self, H: Array) -> Certificate | None:
         """The certificate that ends the solve; None where no further progress is possible."""
-        tuning = self.tuning
-        level, target, goal = tuning.first_attempt * self.tol, tuning.polish * self.tol, Goal()
+        level, target, goal = self._first_level(), self.settled * self.tol, Goal()
         iterates = self.method(self.meter, H, goal, self.rng)
         held: tuple[Certificate, Iterate] | None = None  # a certificate that meets the tolerance, and its iterate
         for _ in range(MAX_FAILURES):
@@ -169,8 +175,19 @@ class Loop:
                 level, target = 0.2 * level, 0.2 * target
         return None
 
+    def _first_level(self) -> float:
+        """The defect at which a proof is first tried."""
+        if self.problem.spread and not self.problem.operator.can_factor:
+            # Of the residual of H, a test feels the square: see the module docstring of certificates.deflation.
+            return min(self.tuning.first_test * math.sqrt(self.tol), 0.3 * self.tol, self.tuning.basin)
+        return self.tuning.first_attempt * self.tol
+
     def _set(self, goal: Goal, level: float, target: float) -> None:
-        if self.accurate:
+        if self.problem.spread:
+            goal.defect, goal.aim = level, 0.25 * level
+            goal.stationarity = target if self.polish else math.inf
+            goal.gap = _PROVABLE * self.tol if self.problem.operator.can_factor else math.inf
+        elif self.accurate:
             goal.stationarity, goal.aim = target, 0.01 * target
         else:
             goal.defect, goal.gap, goal.aim = level, _PROVABLE * self.tol, 0.25 * level
@@ -194,9 +211,9 @@ class Loop:
 
     def _certify(self, stalled: bool) -> tuple[Certificate, Array | None, bool]:
         """A certificate, a direction of negative curvature if one was met, and whether H was taken to have converged."""
-        if self.meter.in_single_precision:
+        if self.meter.in_single_precision or is_single(self.last.H):
             self.meter.use_double_precision()
-            self.iterate = self.meter.evaluate(self.last.H)
+            self.iterate = self._in_double(self.last)
         converged = stalled or self.accurate
         how = certify_converged if converged else attempt_proof
         certificate, direction = how(self.meter, self.last, self.rng, self.tol)
@@ -209,7 +226,7 @@ class Loop:
         null = certificate.null_space
         if not self.polish or certificate.weights not in NATURAL or (null is not None and not null.unique):
             return math.inf
-        return max(needed_stationarity(certificate, self.tol, self.tuning.polish), 100 * UNIT)  # rounding leaves no less
+        return max(needed_stationarity(certificate, self.tol, self.settled), 100 * UNIT)  # rounding leaves no less
 
     def _escape(self, direction: Array | None) -> Array | None:
         """Append a direction of negative curvature of L as a new column, as far as that ascends."""

@@ -29,6 +29,7 @@ from .certificates.uniqueness import ZERO
 from .factors import random_start
 from .loop import Loop, Progress
 from .problem import Meter, OutOfProducts, Problem
+from .spread import Spread, resolve_spread
 from .steps import normalize_rows
 from .tuning import TUNING, Tuning
 from .verdict import Ended, verdict
@@ -47,7 +48,8 @@ class Solution:
     factor : (n, r) array
         H with unit rows, an array of the library of the cost; the optimum is :math:`B = D^{1/2} H H^\top D^{1/2}`.
     dual : (n,) array
-        :math:`y_i = (J H H^\top)_{ii}`.
+        :math:`y_i = (J H H^\top)_{ii}`; with a quadratic term, of the linearised cost:
+        :math:`y_i = ((J - E Z E) Z)_{ii}`, so that :math:`(JH)_i = h_i (y_i + e_i H^\top E H)` at the optimum.
     certificate : Certificate
     status : {"optimal", "degenerate", "unconfirmed", "max_iter", "interrupted"}
         ``"degenerate"``: the objective is optimal, but other B attain it, to working precision. ``"unconfirmed"``: it is
@@ -58,6 +60,8 @@ class Solution:
     n_iter, n_products : int
     history : list of Progress
         One entry per iteration, and a last one with the certified bound.
+    spread : Spread
+        The weight s of the quadratic term; 0 where there was none.
     """
 
     factor: Array
@@ -68,6 +72,7 @@ class Solution:
     n_iter: int
     n_products: int
     history: list[Progress]
+    spread: Spread
 
     def __repr__(self) -> str:
         n, r = self.factor.shape
@@ -88,9 +93,22 @@ def solve(
     rng: np.random.Generator | int | None = None,
     start: Array | None = None,
     callback: Callable[[Progress], Any] | None = None,
+    spread: float | Spread = 0.0,
     tuning: Tuning = TUNING,
 ) -> Solution:
     r"""Maximise :math:`\operatorname{Tr}(C B)` over :math:`B \succeq 0` with :math:`\operatorname{diag}(B) = d`.
+
+    With ``spread`` the objective has a quadratic term as well. In the scaled variables :math:`B = D^{1/2} Z D^{1/2}`,
+    :math:`J = D^{1/2} C D^{1/2}` it is
+
+    .. math:: \max_{Z \succeq 0,\; \operatorname{diag} Z = 1}\;
+              f(Z) = \operatorname{Tr}(J Z) - \tfrac12 \sum_{ij} e_i e_j Z_{ij}^2, \qquad e_i = \sqrt{s \max(J_{ii}, 0)} .
+
+    For :math:`d = \operatorname{diag}(C)` this is :math:`\operatorname{Tr}(C B) - \tfrac s2 \lVert B\rVert_F^2`: the optimum
+    is the feasible B nearest to C/s, and C itself at s = 1 if C is psd. It is unique on the rows with J_ii > 0, and its rank
+    grows with s. Z is optimal if and only if it solves the linear program with the cost :math:`J - EZE`, E = Diag(e). The
+    gap of that program at Z bounds :math:`f_\star - f(Z)` (Frank and Wolfe), and the distance to the optimum:
+    :math:`\sum_{ij} e_i e_j (Z - Z_\star)_{ij}^2 \le \text{gap}`. ``certificate.distance_bound`` follows from that.
 
     Parameters
     ----------
@@ -101,9 +119,9 @@ def solve(
     diagonal : (n,) array, optional
         d, positive; 1 by default.
     method : {"auto", "power"}
-        ``"power"`` is Algorithm 1 of the paper and needs a psd cost.
+        ``"power"`` is Algorithm 1 of the paper and needs a psd cost and no ``spread``.
     rank : int or "auto"
-        Columns of the starting factor, at most n; the certificate adds more when they are needed.
+        Columns of the starting factor, at most n; more are added when they are needed.
     tol : float
         Certified ``relative_gap`` to reach, below 1.
     polish : bool
@@ -120,6 +138,10 @@ def solve(
         Warm start; rows are normalised.
     callback : callable, optional
         Called with a :class:`Progress` after every iteration; a true return value stops the solve ("interrupted").
+    spread : float or Spread
+        η ≥ 0, in units of λ₁(J)/Tr J: :math:`s = \min(1, \eta\, \lambda_1(J) / \sum_i \max(J_{ii}, 0))`, from at most 30
+        products that are not counted (:func:`resolve_spread`). 0.05 to 0.3 keeps the rank low, and infinity gives s = 1.
+        Or s itself, as a :class:`Spread`.
     tuning : Tuning
         Switching points of the solver, for experiments (:mod:`elliptope.sdp.tuning`).
 
@@ -134,12 +156,15 @@ def solve(
         raise ValueError(f"`tuning` must be a Tuning, got {tuning!r}.")
     check_callable("callback", callback)
     polish, rng = check_bool("polish", polish), check_rng(rng)
-    problem = Problem(as_operator(cost, diagonal), tuning)
+    operator = as_operator(cost, diagonal)
+    problem = Problem(operator, tuning, resolve_spread(operator, spread).s)
+    if problem.spread and method == "power":
+        raise ValueError("`method` must be 'auto' where `spread` is positive, got 'power'.")
     limit = _PRODUCTS_PER_ITERATION * max(max_iter, 20)  # enough for a certificate, however few iterations
     if max_products is not None:
         limit = check_integer("max_products", max_products, 1, "None or ")
     # A factorisation tells whether the optimum is unique only at a factor that is accurate.
-    aim = min(tol, ZERO) if polish and problem.operator.can_factor else tol
+    aim = min(tol, ZERO) if polish and operator.can_factor and not problem.spread else tol
     loop = Loop(Meter(problem, limit), METHODS[method], aim, polish, max_iter, rng, callback)
     with one_blas_thread():
         certificate = loop.run(like(problem.offset, _start(problem, rank, start, rng)))
@@ -153,7 +178,7 @@ def _solution(loop: Loop, certificate: Certificate, tol: float, ended: Ended) ->
     loop.certified = loop.last.gain + certificate.gap
     final = loop.progress(loop.last, ended.iterations)
     final = final._replace(bound=certificate.upper_bound, relative_gap=certificate.relative_gap)
-    status, message = verdict(certificate, ended, tol, loop.polish)
+    status, message = verdict(certificate, ended, tol, loop.polish, loop.problem.excepted)
     return Solution(
         factor=loop.last.H,
         dual=loop.last.y,
@@ -163,6 +188,7 @@ def _solution(loop: Loop, certificate: Certificate, tol: float, ended: Ended) ->
         n_iter=ended.iterations,
         n_products=loop.meter.count,
         history=[*loop.history, final],
+        spread=Spread(loop.problem.spread),
     )
 
 
@@ -173,7 +199,7 @@ def _start(problem: Problem, rank: int | str, start: Array | None, rng: np.rando
         _, exponents = np.frexp(np.abs(start).max(axis=1))  # no length is to overflow or underflow
         return normalize_rows(np.ldexp(start, -exponents[:, None]), rng)
     if is_word(rank, "auto"):
-        rank = problem.tuning.rank
+        rank = problem.tuning.concave_rank if problem.spread else problem.tuning.rank
     return random_start(n, min(check_integer("rank", rank, 1, "'auto' or "), n), rng)
 
 
@@ -184,6 +210,7 @@ def certify(
     diagonal: Array | None = None,
     *,
     tol: float = 1e-6,
+    spread: float | Spread = 0.0,
     max_products: int = 100_000,
     rng: np.random.Generator | int | None = None,
 ) -> Certificate:
@@ -194,8 +221,8 @@ def certify(
 
     Parameters
     ----------
-    cost, diagonal
-        As for :func:`solve`.
+    cost, diagonal, spread
+        As for :func:`solve`. To certify one of its solutions pass ``spread=solution.spread``.
     factor : (n, r) array
         H with unit rows, to 1e-8; they are normalised first.
     tol : float
@@ -206,7 +233,8 @@ def certify(
         For tests with random vectors, where J cannot be factorised.
     """
     tol, rng, limit = check_tol(tol), check_rng(rng), check_integer("max_products", max_products, 1)
-    meter = Meter(Problem(as_operator(cost, diagonal)), limit)
+    operator = as_operator(cost, diagonal)
+    meter = Meter(Problem(operator, spread=resolve_spread(operator, spread).s), limit)
     H = check_factor("factor", factor, meter.problem.n)
     lengths = np.linalg.norm(H, axis=1)
     row = int(np.abs(lengths - 1).argmax())

@@ -11,7 +11,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._utils.arrays import Array, absolute_total, all_nonzero, columnwise, like, namespace, row_dots, row_norms, total
+from .._utils.arrays import (
+    Array,
+    absolute_total,
+    all_nonzero,
+    columnwise,
+    is_rowwise,
+    like,
+    namespace,
+    row_dots,
+    row_norms,
+    total,
+)
 from .._utils.rounding import TINY
 
 compiled: Any
@@ -62,12 +73,13 @@ def measure(H: Array, P: Array) -> Rows:
 
 
 def retract(H: Array, D: Array, step: float, rng: np.random.Generator) -> Array:
-    """H + step D with rows normalised."""
+    """H + step D with rows normalised, in the order in which H is."""
     if can_compile(H, D):
         V = np.empty(H.shape, order="F")
         if compiled.move(H, D, V, step) > 0:
             return V
-    return normalize_rows(H + (D if step == 1 else step * D), rng)
+    V = _normalized(H + (D if step == 1 else step * D), rng)
+    return V if is_rowwise(H) else columnwise(V)
 
 
 def project(Z: Array, H: Array) -> Array:
@@ -76,13 +88,17 @@ def project(Z: Array, H: Array) -> Array:
 
 
 def normalize_rows(V: Array, rng: np.random.Generator) -> Array:
-    """Rows of unit length; a zero row has no direction and is drawn at random, as in the paper."""
+    """Rows of unit length; a zero row has no direction and is drawn at random, as in the paper. Columns are contiguous."""
+    return columnwise(_normalized(V, rng))
+
+
+def _normalized(V: Array, rng: np.random.Generator) -> Array:
     norms = row_norms(V)
     if not all_nonzero(norms):
         dead = norms == 0
         V = namespace(V).where(dead[:, None], like(V, rng.standard_normal(V.shape)), V)
         norms = row_norms(V)
-    return columnwise(V / norms[:, None])
+    return V / norms[:, None]
 
 
 def can_compile(U: Array, V: Array) -> bool:

@@ -37,7 +37,20 @@ class Tuning:
     interior_point_gap: float = 1e-10  # relative gap at which the interior-point method ends
     interior_point_step: float = 0.97  # part of the way to the boundary that its steps go
 
+    # The program with a quadratic term.
+    concave_rank: int = 16  # columns of the starting factor; optimal ranks seen are 4 to 45
+    concave_memory: int = 3  # pairs of L-BFGS: more save no products
+    wide: float = 3e-2  # defect at which one looks whether H has columns to spare
+    spare: float = 2e-2  # length of a column, relative to the longest, that makes it one to spare
+    vanishing: float = 100.0  # the same, relative to the square of the defect, that makes it one to drop
+    concave_polish: float = 0.1  # stationarity, relative to tol, that makes the factor itself accurate
+    large_spread: float = 0.5  # s from which on Newton's method for the dual needs few steps, and all others many columns
+    columns_per_row: float = 30.0  # columns multiplied by J, per row, after which Newton's method for the dual is cheaper
+    single_defect: float = 1e-6  # defect down to which the ascent may be in single precision
+    concave_basin: float = 1e-7  # defect below which Newton's method takes over
+
     # When a proof is tried.
+    first_test: float = 5e-4  # defect, relative to the root of tol, of the first test where nothing can be factorised
     first_attempt: float = 5.0  # defect, relative to tol, of the first attempt
     polish: float = 5e-3  # stationarity, relative to tol, that makes the factor itself accurate
     attempt_shift: float = 0.9  # part of tol that an early proof, or a test, may give away

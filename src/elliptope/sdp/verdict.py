@@ -19,8 +19,14 @@ class Ended:
     iterations: int
 
 
-def verdict(certificate: Certificate, ended: Ended, tol: float, polish: bool) -> tuple[str, str]:
-    """Status and message of a solve with that certificate."""
+def verdict(
+    certificate: Certificate, ended: Ended, tol: float, polish: bool, excepted: int | None = None
+) -> tuple[str, str]:
+    """Status and message of a solve with that certificate.
+
+    ``excepted``, for a program with a quadratic term, is the number of rows that it leaves out, and on which alone the
+    optimum may not be unique.
+    """
     gap = f"relative gap {round_up(certificate.relative_gap, 3)} ({certificate.grade}), tol={tol:.2e}"
     reached = certificate.relative_gap <= tol and certificate.grade != "estimate"
     if ended.stop == "interrupted":
@@ -31,6 +37,9 @@ def verdict(certificate: Certificate, ended: Ended, tol: float, polish: bool) ->
             f"the objective is optimal ({gap}), but {ended.spent} were not enough for an accurate factor: its rows are "
             f"stationary to {certificate.stationarity:.1e}; increase {ended.limit}"
         )
+    if reached and excepted is not None:
+        left_out = f"; without {excepted} rows whose J_ii is not positive" if excepted else ""
+        return "optimal", f"{gap}, distance to the optimum {round_up(certificate.distance_bound, 3)}{left_out}"
     if reached:
         reason = _undetermined(certificate, polish, unsettled)
         if reason:

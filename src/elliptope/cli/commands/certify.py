@@ -38,15 +38,18 @@ def run(args: argparse.Namespace, console: Console) -> int:
         found = recertify(est)
     except InconsistentModelError as error:
         raise CommandError(f"{args.model}: {error}") from None
-    stored: Certificate = est.certificate_
-    confirmed = _confirms(found, stored, est.tol)
-    optimal = est.status_ == "optimal" and found.relative_gap <= est.tol
-    text = (
-        f"{args.model}: {'confirmed' if confirmed else 'NOT confirmed'}, status {est.status_!r}\n"
-        f"  stored: {stored}\n"
-        f"  found:  {found}"
-    )
-    console.result({**facts(model), "model": args.model, "confirmed": confirmed, "found": certificate_facts(found)}, text)
+    if isinstance(found, tuple):  # one for every scale
+        pairs = list(zip(found, est.certificates_, strict=True))
+    else:
+        pairs = [(found, est.certificate_)]
+    confirmed = all(_confirms(*pair, est.tol) for pair in pairs)
+    worst = max((one for one, _ in pairs), key=lambda one: one.relative_gap)
+    optimal = est.status_ == "optimal" and worst.relative_gap <= est.tol
+    lines = [f"{args.model}: {'confirmed' if confirmed else 'NOT confirmed'}, status {est.status_!r}"]
+    for one, stored in pairs:
+        lines += [f"  stored: {stored}", f"  found:  {one}"]
+    found_facts = {**facts(model), "model": args.model, "confirmed": confirmed, "found": certificate_facts(worst)}
+    console.result(found_facts, "\n".join(lines))
     return ExitCode.OK if confirmed and optimal else ExitCode.NOT_OPTIMAL
 
 

@@ -3,6 +3,7 @@
 examples:
   elliptope embed wine.csv --standardize --label class -o coordinates.csv
   elliptope embed data.npy --n-components 2 --normalize unit -o coordinates.npy
+  elliptope embed tfidf.npz --kernel overlap --metric cosine -o coordinates.csv
   cut -f 1-5 data.tsv | elliptope embed - --format tsv > coordinates.tsv
 """
 

@@ -19,7 +19,7 @@ from ...kernels.bandwidth import knn_bandwidth
 from ...kernels.choice import BUILT_IN
 from ..console import Console
 from ..data import Data
-from ..errors import ExitCode, UsageError, counted
+from ..errors import CommandError, ExitCode, UsageError, counted
 from ..fitting import read_training_data, scale
 from ..options import add_estimator, add_output, add_output_format, add_table, parameters_of
 from ..writing import Target, write_result
@@ -71,7 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--checkpoint", metavar="FILE", help="keep what is done (npz), and go on from it next time")
     add_table(parser)
-    add_estimator(parser, ("sdp",), without=("--bandwidth", "--neighbors"))
+    add_estimator(parser, ("sdp",), without=("--bandwidth", "--neighbors", "--metric"))
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
@@ -83,6 +83,10 @@ def run(args: argparse.Namespace, console: Console) -> int:
     if frames is not None:
         frames.check_columns(("bandwidth", "row"))
     data = read_training_data(args, console)
+    if data.is_sparse:
+        raise CommandError(
+            f"{data.source}: a sparse matrix, which no kernel with a bandwidth takes; use `embed` or `fit`"
+        )
     X, _ = scale(args, data, console)
     values = args.bandwidths or _around(knn_bandwidth(X))
     path = bandwidth_path(

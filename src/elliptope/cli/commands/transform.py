@@ -12,6 +12,7 @@ import warnings
 from ..console import Console
 from ..data import read_data
 from ..errors import ExitCode
+from ..fitting import check_sparse
 from ..models import load_model
 from ..options import add_output, add_output_format, add_table, form_of, selection_of
 from ..writing import Target, write_result
@@ -32,6 +33,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
     model = load_model(args.model, "; the order is MODEL INPUT")
     data = read_data(args.input, form_of(args), selection_of(args), model.names)
     model.check_columns(data)
+    check_sparse(data, model.est)
     target.check_columns(data.kept)
     console.note(data.describe())
     console.name_row = data.name_row

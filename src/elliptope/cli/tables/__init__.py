@@ -1,4 +1,4 @@
-"""Read and write tables: CSV, TSV, Parquet, NPY and NPZ, in files and streams.
+"""Read and write tables: CSV, TSV, Parquet, NPY and NPZ, in files and streams; and read sparse matrices.
 
 A table to be written is a dictionary of arrays: a vector is a column, and a matrix ``z`` the columns ``z1``, ``z2``, ….
 """
@@ -12,13 +12,15 @@ from typing import BinaryIO
 from ..._utils.arrays import Array
 from ..errors import CommandError, UsageError
 from ..streams import is_stream
-from .arrays import read_npy, read_npz, write_npy, write_npz
+from .arrays import open_archive, read_npy, read_npz, write_npy, write_npz
 from .base import Reader
 from .parquet import ParquetReader, pyarrow, write_parquet
+from .sparse import is_sparse_archive, read_archive, read_matrix_market
 from .text import Dialect, TextReader, write_text
 
 __all__ = [
     "FORMATS",
+    "WRITTEN_FORMATS",
     "Array",
     "Form",
     "Reader",
@@ -30,7 +32,8 @@ __all__ = [
     "write_table",
 ]
 
-FORMATS = ("csv", "tsv", "parquet", "npy", "npz")
+WRITTEN_FORMATS = ("csv", "tsv", "parquet", "npy", "npz")
+FORMATS = (*WRITTEN_FORMATS, "mtx")
 _SUFFIXES = {**{f".{name}": name for name in FORMATS}, ".tab": "tsv", ".pq": "parquet"}
 _SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
@@ -74,7 +77,12 @@ def open_reader(stream: BinaryIO, source: str, format: str, form: Form) -> Reade
     if format == "npy":
         return read_npy(stream, source)
     if format == "npz":
-        return read_npz(stream, source, form.array)
+        arrays, objects = open_archive(stream, source)
+        if form.array is None and is_sparse_archive(list(arrays)):
+            return read_archive(arrays, source)
+        return read_npz(arrays, objects, source, form.array)
+    if format == "mtx":
+        return read_matrix_market(stream, source)
     if format == "parquet":
         return ParquetReader(stream, source)
     delimiter = form.delimiter or _DELIMITERS[format]
@@ -84,7 +92,9 @@ def open_reader(stream: BinaryIO, source: str, format: str, form: Form) -> Reade
 
 
 def check_writer(format: str) -> None:
-    """Raise, before anything is computed, if the library for this format is missing."""
+    """Raise, before anything is computed, if this format is not written, or if the library for it is missing."""
+    if format not in WRITTEN_FORMATS:
+        raise CommandError(f"{format} is read, and not written; write one of {', '.join(WRITTEN_FORMATS)}")
     if format == "parquet":
         pyarrow()
 

@@ -40,10 +40,10 @@ class ArrayReader(Reader):
             if column.dtype.kind not in "biuf":
                 raise self.not_numbers(j, f"values of type {column.dtype}")
             X[:, k] = column
-        return X, [_as_text(self._columns[j]) for j in others]
+        return X, [as_text(self._columns[j]) for j in others]
 
 
-def _as_text(column: Array) -> Array:
+def as_text(column: Array) -> Array:
     """Numbers and text unchanged; bytes, times and others as text."""
     return column if column.dtype.kind in "biufU" else column.astype(str)
 
@@ -52,16 +52,12 @@ def read_npy(stream: BinaryIO, source: str) -> ArrayReader:
     X = _load(stream, source, "npy")
     if isinstance(X, NpzFile):
         raise TableError(source, "an archive of arrays, not a single one (--format npz)")
-    _check_block(X, source, "the array")
+    check_block(X, source, "the array")
     return ArrayReader(source, list(X.T), [None] * X.shape[1], list(range(X.shape[1])))
 
 
-def read_npz(stream: BinaryIO, source: str, block: str | None = None) -> ArrayReader:
-    """The matrix ``block`` (by default the only one) and all vectors of the same length."""
-    archive = _load(stream, source, "npz")
-    if not isinstance(archive, NpzFile):
-        raise TableError(source, "a single array, not an archive (--format npy)")
-    arrays, objects = _unpack(archive, source)
+def read_npz(arrays: dict[str, Array], objects: list[str], source: str, block: str | None = None) -> ArrayReader:
+    """The matrix ``block`` (by default the only one) and all vectors of the same length; ``objects`` were not loaded."""
     if objects and (block in objects or not arrays):
         names = listing([block] if block in objects else objects)
         raise TableError(source, f"Python objects in {names}, which are not loaded: they could run code")
@@ -71,7 +67,7 @@ def read_npz(stream: BinaryIO, source: str, block: str | None = None) -> ArrayRe
         reader = _vectors_only(vectors, source)
     else:
         X = arrays[block]
-        _check_block(X, source, f"the array {block!r}")
+        check_block(X, source, f"the array {block!r}")
         others = {name: vector for name, vector in vectors.items() if len(vector) == len(X)}
         width = X.shape[1]
         reader = ArrayReader(source, [*X.T, *others.values()], [*[None] * width, *others], list(range(width)))
@@ -79,8 +75,11 @@ def read_npz(stream: BinaryIO, source: str, block: str | None = None) -> ArrayRe
     return reader
 
 
-def _unpack(archive: NpzFile, source: str) -> tuple[dict[str, Array], list[str]]:
-    """The arrays, and the names of those that hold Python objects: an error only if one of them is needed."""
+def open_archive(stream: BinaryIO, source: str) -> tuple[dict[str, Array], list[str]]:
+    """The arrays of an archive, and the names of those that hold Python objects: an error only if one of them is needed."""
+    archive = _load(stream, source, "npz")
+    if not isinstance(archive, NpzFile):
+        raise TableError(source, "a single array, not an archive (--format npy)")
     arrays, objects = {}, []
     for name in archive.files:
         try:
@@ -110,7 +109,7 @@ def _damaged(source: str, kind: str, error: Exception) -> TableError:
     return TableError(source, f"not {kind.upper()} data, or damaged ({error})")
 
 
-def _check_block(X: Array, source: str, what: str) -> None:
+def check_block(X: Array, source: str, what: str) -> None:
     if X.dtype.names is not None:
         raise TableError(source, f"{what} is a structured array with fields {', '.join(X.dtype.names)}, not a matrix")
     if X.ndim != 2:

@@ -8,6 +8,9 @@ function unpack(raw) {
   const { frames, rows, axes } = raw.size;
   const positions = numbers(raw.frames, Float32Array);
   const scores = numbers(raw.scores, Float32Array);
+  const picture = raw.picture?.frames ? numbers(raw.picture.frames, Float32Array) : new Float32Array(2 * rows);
+  /* A layout is that of one fit. */
+  const drawn = (f) => (picture.length > 2 * rows ? f : 0);
   return {
     ...raw,
     n: rows,
@@ -15,10 +18,13 @@ function unpack(raw) {
     scores,
     values: raw.values && numbers(raw.values, Float32Array),
     classes: raw.classes && { ...raw.classes, codes: numbers(raw.classes.codes, Int32Array) },
-    /* Frame f is a list of columns: the components, then the density, which is the same at every bandwidth. */
+    columns: raw.columns.map((column) => ({ ...column, steps: numbers(column.steps, Uint8Array) })),
+    /* Frame f is a list of columns: the components, then the density, which is the same at every bandwidth, then the two of
+       the picture, if there is one. */
     frames: Array.from({ length: frames }, (_, f) => [
       ...Array.from({ length: axes }, (_, a) => positions.subarray((f * axes + a) * rows, (f * axes + a + 1) * rows)),
       scores,
+      ...[0, 1].map((a) => picture.subarray((2 * drawn(f) + a) * rows, (2 * drawn(f) + a + 1) * rows)),
     ]),
   };
 }
@@ -27,10 +33,21 @@ function numbers(base64, Type) {
   return new Type(Uint8Array.from(atob(base64), (c) => c.charCodeAt(0)).buffer);
 }
 
-/* Name of axis a. The last one is the density: there to look at outliers, and so that one component makes a plot, too. */
+/* Name of axis a. The one after the components is the density: there to look at outliers, and so that one component makes a
+   plot, too. The last two are those of the picture. */
 function axisName(a) {
-  return isComponent(a) ? `Component ${a + 1}` : "Log density";
+  if (isComponent(a)) return `Component ${a + 1}`;
+  return a === report.size.axes ? "Log density" : pictureAxis(a - report.size.axes - 1);
 }
+
+function pictureAxis(side) {
+  const { view, columns, note } = report.picture;
+  if (view === "layout") return side ? "" : note;
+  if (view === "sphere") return "";
+  return side ? axisName(columns[1]) : `${axisName(columns[0])} (${note})`;
+}
+
+const PICTURE_AXES = [report.size.axes + 1, report.size.axes + 2];
 
 function isComponent(a) {
   return a < report.size.axes;
@@ -47,9 +64,9 @@ function nameOf(i) {
   return report.names ? report.names[i] : "";
 }
 
-/* Colours that most people can tell apart (Okabe and Ito), and symbols for those who cannot. 7 and 6 have no common factor,
-   so that 42 pairs come before one repeats. Paths are drawn in a square from -1 to 1, as plotly.js draws them. */
-const COLOURS = ["blue", "orange", "green", "vermilion", "purple", "sky", "grey"];
+/* Colours that most people can tell apart (Okabe and Ito; the last three are Tol's), and symbols for those who cannot: 30 pairs
+   come before one repeats. Paths are drawn in a square from -1 to 1, as plotly.js draws them. */
+const COLOURS = ["blue", "orange", "green", "vermilion", "purple", "sky", "grey", "wine", "olive", "indigo"];
 const SYMBOLS = [
   ["circle", "M1,0A1,1 0 1,1 0,-1A1,1 0 0,1 1,0Z"],
   ["square", "M.85,.85H-.85V-.85H.85Z"],

@@ -1,6 +1,6 @@
 "use strict";
 
-/* Everything around the map: slider, spectrum, legend, axes, light and dark. */
+/* Everything around the map: slider, spectrum, legend, axes and views, light and dark. */
 
 const slider = document.getElementById("bandwidth");
 const spectrum = document.getElementById("spectrum");
@@ -23,6 +23,7 @@ function show(frame) {
 }
 
 function go(frame) {
+  if (view.picture && report.picture.view === "layout" && frame !== report.chosen) showPicture(false);
   show(frame);
   moveTo(frame);
 }
@@ -53,6 +54,7 @@ function spectrumLayout() {
     ...base,
     margin: { l: 44, r: 26, t: 6, b: 40 },
     dragmode: false,
+    annotations: [],
     xaxis: { ...axis, type: "log", title: { text: `Bandwidth ${report.symbol}`, standoff: 6, font: { size: 12 } },
       tickvals: ticks(), tickformat: ".3~g", showgrid: false },
     yaxis: { ...axis, range: [0, 1.04], tickformat: ".0%", nticks: 5 },
@@ -83,6 +85,7 @@ function here(fit) {
 function drawLegend() {
   if (!report.classes) return;
   const legend = document.getElementById("legend");
+  legend.classList.toggle("plain", Boolean(colouring()));
   groups.forEach((g, k) => {
     const button = document.createElement("button");
     button.type = "button";
@@ -114,7 +117,7 @@ function fillAxes() {
   const selects = ["axis-x", "axis-y"].map((id) => document.getElementById(id));
   selects.forEach((select, side) => {
     for (let a = 0; a <= report.size.axes; a += 1) select.append(new Option(axisName(a), a));
-    select.value = view.axes[side];
+    select.value = [0, report.up][side];
     select.addEventListener("change", () => setAxes(selects.map((s) => Number(s.value))));
   });
 }
@@ -142,7 +145,10 @@ function wirePage() {
   document.getElementById("zoom-out").addEventListener("click", () => zoomBy(ZOOM_STEP));
   document.getElementById("reset").addEventListener("click", resetView);
   for (const button of document.querySelectorAll("[data-mode]")) {
-    button.addEventListener("click", () => setMode(button.dataset.mode));
+    button.addEventListener("click", () => setMode(view.mode === button.dataset.mode ? false : button.dataset.mode));
+  }
+  for (const button of document.querySelectorAll("[data-view]")) {
+    button.addEventListener("click", () => showPicture(button.dataset.view === "picture"));
   }
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
 }
@@ -156,6 +162,8 @@ drawScatter();
 drawSpectrum();
 drawLegend();
 fillAxes();
+fillColours();
+wireSphere();
 wireSelection();
 wirePage();
 show(report.chosen);

@@ -13,10 +13,16 @@ const MOVE_TIME = 500;
 const FEW = 20;
 /* Empty space around the points, relative to their extent; and the factor of one step of zoom. */
 const MARGIN = 0.06;
+/* Opacity of the far side of a sphere, relative to the near one. */
+const FAR_SIDE = 0.2;
 const ZOOM_STEP = 1.5;
+/* What the lines of the background have in common. */
+const OUTLINE = { type: "circle", layer: "below", opacity: 0.45 };
 
 const view = {
-  axes: [0, report.up],
+  picture: Boolean(report.picture), // whether it is shown, and not the coordinates
+  axes: report.picture ? PICTURE_AXES : [0, report.up],
+  mode: false, // what dragging does
   frame: report.chosen,
   shown: report.frames[report.chosen], // columns as they are on the screen, between two frames while points move
   moved: false, // whether the user has chosen the part of the plane that is shown
@@ -41,13 +47,14 @@ function drawScatter() {
     marker: {},
     ...coordinates(g),
   }));
-  const layout = { ...plotLayout(), dragmode: touch.matches ? false : "zoom" };
+  view.mode = firstMode();
+  const layout = { ...plotLayout(), dragmode: dragMode() };
   const config = { displayModeBar: false, responsive: true, doubleClick: false };
   ours(() => Plotly.newPlot(scatter, traces, layout, config).then(restyle).then(place));
   scatter.on("plotly_relayout", () => {
     if (!view.own) view.moved = true;
   });
-  press(scatter.layout.dragmode);
+  press();
 }
 
 function hoverText(i) {
@@ -55,14 +62,19 @@ function hoverText(i) {
   return [`<b>Row ${report.rows[i]}</b>`, ...lines].join("<br>");
 }
 
-function coordinates(g) {
-  const [x, y] = view.axes.map((a) => Float32Array.from(g.members, (i) => view.shown[a][i]));
+/* Both columns of the whole plot, as they are on the screen. */
+function shownColumns() {
+  return onSphere() ? turnedColumns() : view.axes.map((a) => view.shown[a]);
+}
+
+function coordinates(g, columns = shownColumns()) {
+  const [x, y] = columns.map((column) => Float32Array.from(g.members, (i) => column[i]));
   return { x, y };
 }
 
-/* Lengths and angles mean something among components, and only there. */
+/* Lengths and angles mean something among components and in pictures, and only there. */
 function isometric() {
-  return view.axes.every(isComponent);
+  return view.picture || view.axes.every(isComponent);
 }
 
 function bounds(column) {
@@ -76,9 +88,10 @@ function bounds(column) {
   return [low - space, high + space];
 }
 
-/* Axes that hold all points; equal units on both where lengths mean something. */
+/* Axes that hold all points, and the circle that a ring or sphere is; equal units on both where lengths mean something. */
 function ranges() {
-  const [x, y] = view.axes.map((a) => bounds(view.shown[a]));
+  const round = view.picture && ["ring", "sphere"].includes(report.picture.view);
+  const [x, y] = shownColumns().map((column) => bounds(round ? [...column, -1, 1] : column));
   if (isometric()) {
     const { width, height } = plotSize();
     const unit = Math.max((x[1] - x[0]) / width, (y[1] - y[0]) / height);
@@ -109,6 +122,7 @@ function plotLayout() {
     zerolinewidth: 2,
     tickfont: { size: 11 },
     nticks: 7,
+    ...Object.fromEntries(["showgrid", "showticklabels", "zeroline"].map((name) => [name, !view.picture])),
   });
   return {
     autosize: true,
@@ -121,22 +135,44 @@ function plotLayout() {
     showlegend: false,
     xaxis: axis(view.axes[0]),
     yaxis: { ...axis(view.axes[1]), scaleanchor: isometric() ? "x" : false },
+    shapes: view.picture ? outlines() : [],
+    annotations: view.picture ? notes() : [],
+    coloraxis: colourAxis(muted),
     newselection: { line: { color: css("accent"), width: 2 } },
   };
+}
+
+/* The circles of a picture. */
+function outlines() {
+  if (onSphere()) return sphereLines();
+  return report.picture.circles.map(({ radius: r }) => ({ ...OUTLINE, x0: -r, x1: r, y0: -r, y1: r, line: thinLine() }));
+}
+
+function thinLine() {
+  return { color: css("muted"), width: 1 };
+}
+
+function notes() {
+  if (onSphere()) return sphereNotes();
+  return report.picture.circles.filter(({ label }) => label).map(({ radius, label }) => note(0, radius, label));
+}
+
+function note(x, y, text) {
+  return { x, y, text, showarrow: false, bgcolor: css("card"), borderpad: 1, font: { size: 11, color: css("muted") } };
 }
 
 /* Colours, sizes and selection; again whenever one of them changes. */
 function restyle() {
   const size = Math.max(3.5, Math.min(9, 9 - 2.2 * Math.log10(report.n / 150)));
-  const [card, muted] = [css("card"), css("muted")];
+  const card = css("card");
   const outline = report.n > MANY ? 0 : 0.7;
   const few = view.selected && view.selected.size <= FEW;
   const marker = (g) => ({
     size: g.symbol === "circle" ? size : 1.1 * size,
     symbol: g.symbol,
-    opacity: report.n > MANY ? 0.75 : 0.9,
+    opacity: opacities(g),
     line: { width: outline, color: card },
-    ...(report.values ? scaleOf(muted) : { color: css(g.colour) }),
+    ...paint(g),
   });
   return ours(() =>
     Plotly.update(scatter, {
@@ -144,13 +180,13 @@ function restyle() {
       selectedpoints: groups.map((g) => (view.selected ? places(g) : null)),
       "selected.marker": { opacity: 1, size: few ? 12 : size },
       "unselected.marker": { opacity: report.n > MANY ? 0.06 : 0.15 },
-    }, { selections: [] }));
+    }, { selections: [], coloraxis: colourAxis(css("muted")) }));
 }
 
-function scaleOf(tickcolor) {
-  const title = { text: plain(shorten(report.valuesName ?? "")), side: "right", font: { size: 12, color: tickcolor } };
-  const colorbar = { thickness: 10, outlinewidth: 0, len: 0.7, tickfont: { size: 11, color: tickcolor }, title };
-  return { color: report.values, colorscale: "Cividis", colorbar };
+/* The far side of a sphere is faint. */
+function opacities(g) {
+  const full = report.n > MANY ? 0.75 : 0.9;
+  return onSphere() ? Float32Array.from(g.members, (i) => (view.depth[i] < 0 ? FAR_SIDE * full : full)) : full;
 }
 
 function places(g) {
@@ -168,9 +204,12 @@ async function ours(change) {
 }
 
 function place() {
-  const both = groups.map(coordinates);
+  const columns = shownColumns();
+  const both = groups.map((g) => coordinates(g, columns));
   const data = { x: both.map((c) => c.x), y: both.map((c) => c.y) };
-  return ours(() => Plotly.update(scatter, data, view.moved ? {} : ranges()));
+  if (onSphere()) data["marker.opacity"] = groups.map(opacities);
+  const background = onSphere() ? { shapes: outlines(), annotations: notes() } : {};
+  return ours(() => Plotly.update(scatter, data, { ...(view.moved ? {} : ranges()), ...background }));
 }
 
 /* Move the points to another bandwidth, by straight lines from wherever they are. */
@@ -215,19 +254,50 @@ function zoomBy(factor) {
 function setAxes(axes) {
   view.axes = axes;
   view.moved = false;
-  return ours(() => Plotly.relayout(scatter, plotLayout())).then(place);
+  return ours(() => Plotly.relayout(scatter, plotLayout())).then(restyle).then(place);
+}
+
+/* The picture, or the coordinates that the certificate is about. */
+function showPicture(picture) {
+  view.picture = picture;
+  const selects = ["axis-x", "axis-y"].map((id) => document.getElementById(id));
+  for (const label of document.querySelectorAll(".axis")) label.hidden = picture;
+  document.getElementById("reading").hidden = picture;
+  document.getElementById("reading-picture").hidden = !picture;
+  for (const button of document.querySelectorAll("[data-view]")) {
+    button.setAttribute("aria-pressed", String((button.dataset.view === "picture") === picture));
+  }
+  /* A layout is that of the chosen fit. */
+  if (picture && report.picture.view === "layout" && view.frame !== report.chosen) go(report.chosen);
+  if (view.mode === "turn" || picture) setMode(firstMode());
+  return setAxes(picture ? PICTURE_AXES : selects.map((select) => Number(select.value)));
+}
+
+function firstMode() {
+  if (touch.matches) return false;
+  return onSphere() ? "turn" : "zoom";
+}
+
+/* Turning is ours, and nothing that plotly.js knows of. */
+function dragMode() {
+  return view.mode === "turn" ? false : view.mode;
 }
 
 function setMode(mode) {
-  const next = scatter.layout.dragmode === mode ? false : mode;
-  press(next);
-  return ours(() => Plotly.relayout(scatter, { dragmode: next }));
+  view.mode = mode;
+  press();
+  return ours(() => Plotly.relayout(scatter, { dragmode: dragMode() }));
 }
 
-function press(mode) {
+function press() {
   for (const button of document.querySelectorAll("[data-mode]")) {
-    button.setAttribute("aria-pressed", String(button.dataset.mode === mode));
+    button.setAttribute("aria-pressed", String(button.dataset.mode === view.mode));
   }
+  const turn = document.querySelector("[data-mode=turn]");
+  turn.hidden = !onSphere();
+  if (onSphere()) scatter.tabIndex = 0;
+  else scatter.removeAttribute("tabindex");
+  scatter.setAttribute("aria-label", onSphere() ? "Sphere of the embedding: arrow keys turn it" : "Scatter plot of the embedding");
   /* With nothing to drag, a finger on the map scrolls the page. */
-  scatter.style.touchAction = mode ? "none" : "pan-y";
+  scatter.style.touchAction = view.mode ? "none" : "pan-y";
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._utils.arrays import Array
+from ..._utils.arrays import Array, is_single
 from ..iterate import Iterate
 from ..problem import Meter
 from ..steps import retract
@@ -22,7 +22,8 @@ def line_search(
     Returns t and the new iterate; None where the rise would be lost in rounding.
     """
     step, allowance = 1.0, iterate.rounding
-    while step * slope > allowance:
+    # In single precision the objective is flat long before the gradient is small: a full step is always tried.
+    while step * slope > allowance or (step == 1 and slope > 0 and is_single(D)):
         new = meter.evaluate(retract(iterate.H, D, step, rng))
         if new.gain >= iterate.gain + _ARMIJO * step * slope - allowance:
             return step, new

@@ -52,7 +52,7 @@ def _direction(meter: Meter, iterate: Iterate, goal: Goal, forcing: float, max_c
     xp = namespace(H)
     D = xp.zeros_like(H)
     r = xp.asarray(iterate.residual, copy=True)
-    z = project(iterate.metric.solve(r), H)
+    z = project(iterate.precondition(r), H)
     p = -z
     rz = inner(r, z)
     # No further than where the solve will stop.
@@ -62,14 +62,17 @@ def _direction(meter: Meter, iterate: Iterate, goal: Goal, forcing: float, max_c
         enough = max(enough, tuning.rough_forcing)
     target = rz * max(forcing, enough) ** 2
     for step in range(max_cg):
-        Lp = project(slack * p - meter.rough_product(p), H)
+        Lp = slack * p - meter.rough_product(p)
+        if iterate.quadratic is not None:
+            Lp += iterate.quadratic.hessian(p)
+        Lp = project(Lp, H)
         curvature = inner(p, Lp)
         if curvature <= 0:
             return (p if step == 0 else D), True
         a = rz / curvature
         D += a * p
         r += a * Lp
-        z = project(iterate.metric.solve(r), H)
+        z = project(iterate.precondition(r), H)
         rz, previous = inner(r, z), rz
         if rz <= target:
             return D, True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,14 +20,17 @@ from .line_search import line_search
 _CURVATURE = 1e-8
 
 
-def quasi_newton(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> Iterator[Iterate]:
+def quasi_newton(
+    meter: Meter, iterate: Iterate, rng: np.random.Generator, memory: int | None = None
+) -> Iterator[Iterate]:
     r"""L-BFGS with the metric of the pulls :math:`v_i = \lVert\sum_{j\ne i} J_{ij} h_j\rVert`.
 
     The initial inverse Hessian is :math:`\operatorname{Diag}(1/v)` (times the usual scalar): at an optimum v is diag(L), so
     that rows that are held weakly, such as outliers, move as readily as the others. Works for any symmetric J; ends when no
-    step increases the objective beyond rounding.
+    step increases the objective beyond rounding. ``memory``, where given, is the number of pairs for good.
     """
-    pairs = memory_for(iterate, meter.problem.tuning)
+    tuning = meter.problem.tuning
+    pairs = memory_for(iterate, tuning if memory is None else replace(tuning, memory=memory, memory_columns=0))
     while True:
         D, slope = pairs.direction(iterate)
         if not slope > 0 and pairs.count:  # the pairs no longer describe the curvature here
@@ -111,17 +115,17 @@ class Pairs:
         r"""The two loops of Nocedal are :math:`R u = S q,\; z = \gamma M^{-1}(q - Y^\top u),\;
         R^\top w = \operatorname{diag}(R)\, u - Y z`, and the result is :math:`z + S^\top w`.
         """
-        q, shape, used = vector(iterate.residual), iterate.residual.shape, self.used
+        q, model, used = vector(iterate.residual), iterate.residual, self.used
         S, Y = self.steps[:used, :], self.changes[:used, :]
         inverse, diagonal = self.inverse[:used, :used], self.curvatures[:used]
         u = inverse @ as_numpy(S @ q)
         q = q - like(q, u) @ Y
-        change = matrix(self.changes[self.last, :], shape)
-        z = vector(iterate.metric.solve(matrix(q, shape)))
-        z *= float(diagonal[self.last]) / inner(change, iterate.metric.solve(change))
+        change = matrix(self.changes[self.last, :], model)
+        z = vector(iterate.precondition(matrix(q, model)))
+        z *= float(diagonal[self.last]) / inner(change, iterate.precondition(change))
         w = (diagonal * u - as_numpy(Y @ z)) @ inverse
         z += like(q, w) @ S
-        return matrix(z, shape)
+        return matrix(z, model)
 
 
 class CompiledPairs(Pairs):
@@ -142,5 +146,5 @@ class CompiledPairs(Pairs):
 
 def memory_for(iterate: Iterate, tuning: Tuning) -> Pairs:
     """For the iterates that follow: all have the shape, and are in the order, of the first."""
-    compiled = iterate.own_metric is None and steps.can_compile(iterate.H, iterate.P)
+    compiled = iterate.own_metric is None and iterate.quadratic is None and steps.can_compile(iterate.H, iterate.P)
     return (CompiledPairs if compiled else Pairs)(iterate.H, tuning)

@@ -13,28 +13,29 @@ from ..factors import double_columns, drop_light_columns, largest_rank
 from ..goal import Goal
 from ..iterate import Iterate
 from ..problem import Meter
-from ..steps import normalize_rows
+from .concave import Steps, concave, warm_up
 from .dense_newton import dense_newton
 from .interior_point import interior_point
 from .newton import newton
 from .quasi_newton import quasi_newton
 
-# A defect that only random starts have.
-_RANDOM = 0.3
 # Part of the basin's defect from which on it does not pay to change the method, if the solve is to stop there.
 _SHORT_WAY = 0.05
-
-Steps = Generator[Iterate, None, Iterate]
 
 
 def auto(meter: Meter, H: Array, goal: Goal, rng: np.random.Generator) -> Iterator[Iterate]:
     """Approach the basin of the optimum, then converge in it, or by factorisations where the approach is slow."""
+    if meter.problem.spread:
+        yield from concave(meter, H, goal, rng)
+        return
     problem, tuning = meter.problem, meter.problem.tuning
     factors = problem.operator.has_entries
     small = factors and problem.n <= tuning.small
     patience = tuning.patience if small else tuning.patience_per_row * problem.n
     budget = meter.count + patience if factors and problem.n <= tuning.interior_point_rows else math.inf
-    iterate = yield from _warm_up(meter, H, rng)
+    if problem.operator.single_is_accurate:
+        meter.use_single_precision()
+    iterate = yield from warm_up(meter, H, rng)
     # A start in the basin was polished before: more columns would only move it away.
     polished = iterate.defect < tuning.basin
     while True:
@@ -55,23 +56,6 @@ def auto(meter: Meter, H: Array, goal: Goal, rng: np.random.Generator) -> Iterat
         iterate, slow = yield from _converge(meter, iterate, goal, rng)
     if slow:
         yield from _by_interior_point(meter, iterate, rng)
-
-
-def _warm_up(meter: Meter, H: Array, rng: np.random.Generator) -> Steps:
-    r"""From a random start, a few steps :math:`h_i \leftarrow p_i/\lVert p_i\rVert`, each for one product.
-
-    Where the operator has a metric, a random H is smoothed by it instead: rough rows are too far from anything good.
-    """
-    metric = meter.problem.metric
-    if meter.problem.operator.single_is_accurate:
-        meter.use_single_precision()
-    for _ in range(4):  # more are never needed
-        iterate = meter.evaluate(H)
-        if iterate.defect < _RANDOM:
-            return iterate
-        yield iterate
-        H = normalize_rows(iterate.P if metric is None else metric.solve(H), rng)
-    return meter.evaluate(H)
 
 
 def _approach(meter: Meter, iterate: Iterate, goal: Goal, rng: np.random.Generator, budget: float) -> Steps:

@@ -31,6 +31,8 @@ NATURAL = ("slack", "own")
 class Certificate:
     """What is known about the optimum :math:`p_\\star`: ``objective`` ≤ p⋆ ≤ ``upper_bound``, the former to rounding.
 
+    Of a program with a quadratic term, L and what is said of it are those of the linearised one.
+
     Attributes
     ----------
     objective, upper_bound : float
@@ -50,9 +52,10 @@ class Certificate:
         Largest row of LH relative to the pull of the other rows: how far rows are from where the extension puts them.
         In the operator's own metric, where it has one.
     gain : float
-        Objective less Tr J (the offset of the operator, in general), the denominator of ``relative_gap``. Where J is
-        diagonal there is none, and Σ|y|, or else that of the metric, takes its place.
-    weights : {"slack", "multiplicative", "additive", "own"}
+        Objective less Tr J (the offset of the operator, in general), the denominator of ``relative_gap``: what is won over
+        B = Diag(d), also with a quadratic term. Where J is diagonal there is none, and Σ|J_ii|, or else the sum of the
+        metric, takes its place.
+    weights : {"slack", "multiplicative", "additive", "mixed", "own"}
         In which metric the bound was taken.
     null_space : NullSpace or None
         Nullity of L to working precision, its next eigenvalue and whether B* is the only optimum, when a proof made them
@@ -60,6 +63,9 @@ class Certificate:
     error_below, error_above : float
         What the operator may be off by where it stands for a costlier one: the optimum of the exact problem lies in
         ``exact_interval``. Zero where J is exact up to rounding. All else is about the operator as it is.
+    distance_bound : float
+        Bound on :math:`\\lVert B - B_\\star\\rVert_F / \\lVert B\\rVert_F`, of the same grade, for the rows and columns with
+        J_ii > 0; the norm is that of L²(w) where points have weights. Infinite without a quadratic term.
     """
 
     objective: float
@@ -74,10 +80,11 @@ class Certificate:
     null_space: NullSpace | None = None
     error_below: float = 0.0
     error_above: float = 0.0
+    distance_bound: float = math.inf
 
     @property
     def relative_gap(self) -> float:
-        """(upper_bound - objective) / (objective - Tr J); invariant when a diagonal is added to J."""
+        """(upper_bound - objective) / (objective - that of B = Diag(d)); invariant when a diagonal is added to J."""
         return self._relative(self.gap)
 
     @property
@@ -120,6 +127,8 @@ def dual_metrics(iterate: Iterate) -> dict[str, Metric]:
         "multiplicative": iterate.y,
         "additive": namespace(iterate.y).full_like(iterate.y, size if size > 0 else 1.0),
     }
+    if iterate.quadratic is not None:  # at s = 1 and J ⪰ 0 slack and y vanish
+        candidates["mixed"] = iterate.pull + iterate.quadratic.e**2
     return {name: DiagonalMetric(v) for name, v in candidates.items() if smallest(v) > _WEIGHT_FLOOR * largest(v)}
 
 
@@ -137,14 +146,15 @@ def bound(
     """p⋆ ≤ Σy + sm + extra, with the rounding of the sums on the safe side; and what J itself may be wrong by."""
     n, weight = iterate.slack.shape[0], metric.total(iterate.objective)
     core, offset = absolute_total(iterate.slack), absolute_total(iterate.offset)
-    gap = s * weight + extra + 2 * n * UNIT * (core + (s * weight if s < math.inf else 0.0))
+    quadratic = 0.0 if iterate.quadratic is None else iterate.quadratic.square + iterate.quadratic.own
+    gap = s * weight + extra + 2 * n * UNIT * (core + quadratic + (s * weight if s < math.inf else 0.0))
     gain = iterate.gain
     if iterate.isolated:  # J is diagonal
-        gain = offset or weight
+        gain = offset + quadratic or weight
     return Certificate(
         objective=iterate.objective,
         # The offset itself, two scalings of a diagonal, has errors of a few units.
-        upper_bound=iterate.objective + gap + (n + 8) * UNIT * (core + offset),
+        upper_bound=iterate.objective + gap + (n + 8) * UNIT * (core + offset + quadratic),
         gap=gap,
         grade=grade,
         failure_probability=probability,
@@ -155,6 +165,7 @@ def bound(
         null_space=null,
         error_below=errors[0],
         error_above=errors[1],
+        distance_bound=math.inf if iterate.quadratic is None else iterate.quadratic.distance_bound(gap),
     )
 
 

@@ -26,6 +26,9 @@ from .probabilistic import (
 )
 from .uniqueness import null_space, null_space_among, perhaps_null
 
+# With a quadratic term: the gap that an iterate of a given defect should have, and one that rounding leaves.
+_ATTAINED = 100.0
+_LEAST_GAP = 1e-13
 # A certificate, and a direction of negative curvature of L, (n,), if one was met.
 Found = tuple[Certificate, Array | None]
 
@@ -35,6 +38,7 @@ def attempt_proof(meter: Meter, iterate: Iterate, rng: np.random.Generator, tol:
 
     Without a proof it says nothing (``upper_bound`` is infinite). Where nothing can be factorised, a test is made.
     """
+    meter = meter.linearized(iterate)
     first = _by_moments(meter, iterate, rng)
     # Where a proof by moments misses the tolerance by the residual of H, so would a factorisation.
     if first is not None and first.relative_gap > tol and iterate.least_gap > tol:
@@ -46,6 +50,7 @@ def attempt_proof(meter: Meter, iterate: Iterate, rng: np.random.Generator, tol:
 
 def certify_converged(meter: Meter, iterate: Iterate, rng: np.random.Generator, tol: float) -> Found:
     """A proof that meets ``tol``; or an estimate with the direction in which the ascent can go on."""
+    meter = meter.linearized(iterate)
 
     def prove_or_estimate() -> Found:
         low = _lowest(meter, iterate, rng)
@@ -60,6 +65,7 @@ def certify_converged(meter: Meter, iterate: Iterate, rng: np.random.Generator, 
 
 def prove(meter: Meter, iterate: Iterate, rng: np.random.Generator, tol: float) -> Certificate:
     """The best bound there is, however large and whatever it costs: a proof where J can be factorised, else a test."""
+    meter = meter.linearized(iterate)
     first = _by_moments(meter, iterate, rng)
     if not meter.problem.operator.can_factor and (first is None or first.relative_gap > tol):
         tested, _ = certify_by_tests(meter, iterate, rng, tol, saddle=False)
@@ -73,6 +79,7 @@ def prove(meter: Meter, iterate: Iterate, rng: np.random.Generator, tol: float) 
 
 def quick_bound(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> Certificate:
     """A probabilistic bound for a few dozen products, or fewer where fewer are left; none where none are."""
+    meter = meter.linearized(iterate)
     return lanczos_bound(meter, iterate, rng) if meter.left >= 1 else no_bound(iterate, meter.problem.operator)
 
 
@@ -92,7 +99,7 @@ def _with_factorization(
     can_factor = meter.problem.operator.can_factor
     proved = first is not None and first.relative_gap <= tol
     # A factorisation tells the null space of L from the range of H where products do not.
-    readable = can_factor and iterate.defect <= meter.problem.tuning.basin
+    readable = can_factor and iterate.quadratic is None and iterate.defect <= meter.problem.tuning.basin
     if first is not None and proved and (first.null_space is not None or not readable):
         return first, None
     if not can_factor:
@@ -122,6 +129,8 @@ def _by_moments(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> Cer
 def _first_factorization(meter: Meter, iterate: Iterate, gap: float, tol: float) -> Certificate | None:
     """A proof at a shift that costs the relative ``gap``; None where L is more negative than that."""
     best: Certificate | None = None
+    if iterate.quadratic is not None:  # a smaller gap makes for a smaller distance
+        gap = min(gap, max(_ATTAINED * iterate.defect, _LEAST_GAP))
     for name, metric in dual_metrics(iterate).items():
         shift = max(gap * iterate.gain / metric.total(iterate.objective), 0.0)
         certificate = _factorize(meter, iterate, name, metric, shift)

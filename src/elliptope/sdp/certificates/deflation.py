@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..._utils.arrays import Array, as_numpy, like, spectral_norm
+from ..._utils.arrays import Array, as_numpy, like, spectral_norm, transposed_product
 from ...operators.metric import Metric
 from ..iterate import Iterate
 from .probes import Probe, mapped
@@ -44,7 +44,7 @@ class AlmostNull:
 
     def project(self, V: Array) -> Array:
         """V less its part in the range of U; what rounding leaves of that goes with the rounding of products."""
-        return V - self.basis @ (self.basis.T @ V)
+        return V - self.basis @ transposed_product(self.basis, V)
 
     def shift(self, t: float, rounding: float) -> float:
         """s such that N ≥ -s, where D ≥ -t and products with N err by no more than ``rounding``."""

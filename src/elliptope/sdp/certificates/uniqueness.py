@@ -7,6 +7,9 @@ injective on symmetric k × k matrices, there is one such B and no other (Alizad
 Rows count in that map by their pull. Where S moves by δ, row i has to be stretched by about half of
 :math:`a_i = n_i^\top \delta n_i`, where n_i is its row of N at unit length. That costs, up to a factor,
 :math:`\sum_i \text{pull}_i a_i^2`: if only rows that are hardly held tell S from others, the objective hardly does.
+
+With a quadratic term the optimum is the only one whatever the null space of L, and nothing is asked or told of that: all
+functions return None.
 """
 
 from __future__ import annotations
@@ -65,6 +68,8 @@ def null_space(factor: Factorization, iterate: Iterate, metric: Metric) -> NullS
     the null space dominates the inverse by the factor 1/s, so that one iteration finds it and the Rayleigh quotients of a
     second measure it.
     """
+    if iterate.quadratic is not None:
+        return None
     n, r = iterate.H.shape
     start = as_numpy(metric.whiten(iterate.H))
     rng = np.random.default_rng(0)  # the probe decides nothing but how soon the null space is found
@@ -90,6 +95,8 @@ def null_space_among(
     that do for certain. None where H has not converged so far that one or the other succeeds. Rows of the basis are off from
     those of the null space at the optimum by the displacement of rows of H over the next eigenvalue, unless it is ``exact``.
     """
+    if iterate.quadratic is not None:
+        return None
     N, pull = as_numpy(metric.unwhiten(basis)), as_numpy(iterate.pull)
     perhaps, certainly = values <= perhaps_null(iterate), values <= ZERO
     following = max(float(values[~perhaps].min(initial=beyond)), _LEAST_AMPLIFYING)
@@ -106,8 +113,10 @@ def null_space_among(
     return NullSpace(int(null.sum()), gap, count_columns(iterate.H, SMALL_COLUMN), unique, curvature)
 
 
-def larger_null_space(values: Array, lowest: float, iterate: Iterate) -> NullSpace:
+def larger_null_space(values: Array, lowest: float, iterate: Iterate) -> NullSpace | None:
     """The null space where, beside eigenvalues in the range of H, one beyond it is zero to working precision, too."""
+    if iterate.quadratic is not None:
+        return None
     nullity = int((values <= perhaps_null(iterate)).sum()) + 1
     return NullSpace(nullity, lowest, count_columns(iterate.H, SMALL_COLUMN), False, 0.0)
 

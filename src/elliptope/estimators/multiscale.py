@@ -1,0 +1,241 @@
+"""Two scales on one kernel: which group a row belongs to, and where in it the row lies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from .._utils.arrays import Array
+from .._utils.callers import underflows_to_zero
+from .._utils.checks import check_integer, check_non_negative, check_positive
+from .._utils.threads import count_threads
+from ..kernels.choice import KERNEL_NAMES, find_kernel, unknown_kernel
+from ..sdp import Certificate
+from ..sdp.spread import spread_weights
+from .advice import judge, warn_of_parts
+from .base import KernelEmbedding
+from .certified import CertifiedEmbedding, eigenvectors
+from .diagonals import KernelDiagonal
+from .extension import Numbers, unit_rows
+from .pose import Posed, pose
+from .progress import with_callbacks
+from .training import MultiscaleTraining, Scale
+
+# Larger exponents would leave a few points all of the weight.
+_MOST_DENSITY = 4
+# From good to bad.
+_STATUSES = ("optimal", "unconfirmed", "degenerate", "max_iter", "interrupted")
+
+
+class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
+    r"""Several programs on one kernel, side by side: groups of rows, and detail within them.
+
+    For every scale, :math:`\max \operatorname{Tr}((q(A) - v_0 v_0^\top) B) - \frac s2 \lVert B\rVert_F^2` subject to
+    :math:`B \succeq 0`, diag(B) = d is solved and certified, as by ``SDPEmbedding(diffusion_time=t, spread=η)``. A long time
+    with a small spread shows groups, a short time with a large spread what is within them. The embedding is
+    :math:`[\omega_1 H_1, \omega_2 H_2, \ldots]` with rows of H of unit length. The search for neighbours is made once, and
+    so is that of ``transform``, which is exact on the training rows.
+
+    Parameters
+    ----------
+    n_components : int or None
+        Columns of the embedding: the leading ones of each scale in turn. None: all of them.
+    kernel, n_neighbors, metric
+        As for :class:`~elliptope.SDPEmbedding`.
+    diffusion_times, spreads, weights : sequences of the same length
+        t, η and ω of every scale.
+    density : float
+        β: points weigh :math:`m_i^\beta` times their ``sample_weight``, m being the degrees of the kernel. 0: as they are
+        given; 1: dense regions, where groups have their cores, count for more, and outliers for less.
+    tol : float
+        Certified relative gap of every scale.
+    max_iter : int
+        Iterations of the solver, for every scale.
+    random_state, n_jobs, verbose
+        As for :class:`~elliptope.SDPEmbedding`.
+
+    Attributes
+    ----------
+    embedding_ : (n, k) array, k = ``n_components_``
+    scales_ : tuple of Scale
+        The fitted parts: ``diffusion_time``, ``spread`` (the weight s in use), ``weight``, ``certificate``, ``status``,
+        ``eigenvalues``, ``n_iter`` and ``n_products`` of each, and its ``components`` at the points.
+    certificates_ : tuple of Certificate
+        One per scale.
+    certificate_ : Certificate
+        The one with the largest gap.
+    status_ : str
+        The worst of all scales; see :class:`~elliptope.SDPEmbedding`.
+    n_iter_, n_products_ : int
+        Of all scales together.
+    n_components_, bandwidth_, training_, n_features_in_, feature_names_in_
+        As for :class:`~elliptope.SDPEmbedding`.
+    """
+
+    # What a program is posed with that this estimator has no parameters for.
+    normalize = None
+    bandwidth = "auto"
+    operator = "auto"
+    n_landmarks = 1000
+    rank = "auto"
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        kernel: str | Callable = "overlap",
+        n_neighbors: int = 15,
+        metric: str | Callable = "euclidean",
+        diffusion_times: Sequence[int] = (32, 1),
+        spreads: Sequence[float] = (0.1, 1.0),
+        weights: Sequence[float] = (1.0, 1.0),
+        density: float = 1.0,
+        tol: float = 1e-5,
+        max_iter: int = 5000,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.diffusion_times = diffusion_times
+        self.spreads = spreads
+        self.weights = weights
+        self.density = density
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @with_callbacks
+    @underflows_to_zero
+    def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> MultiscaleEmbedding:
+        """Solve the programs of all scales on the rows of ``X``.
+
+        ``sample_weight`` as for :class:`~elliptope.SDPEmbedding`.
+        """
+        settings = self._check_parameters()
+        posed = pose(X, sample_weight, self).weighted_by_density(float(self.density))
+        A = posed.operator
+        warn_of_parts(A, posed.rule.scale_parameter)
+        diagonal = KernelDiagonal(posed.kernel, A.M)
+        d = diagonal.on_sample(posed.point_rows, posed.sample.rows, A)
+        scales, values = zip(*(self._fit_scale(posed, d, *setting) for setting in settings), strict=True)
+        extension = posed.extension(np.hstack(values))
+        training = MultiscaleTraining(posed.sample.rows, None, extension, scales)
+        Z = np.hstack([scale.weight * unit_rows(scale.components) for scale in scales])
+        Z = posed.at_all_rows(Z, lambda X, numbers: _embed(training, X, numbers, self.n_jobs))
+        width = self._width(Z.shape[1])
+        return self._keep(
+            **posed.given.columns,
+            bandwidth_=posed.kernel.bandwidth,
+            embedding_=_in_turn(Z, scales, width),
+            n_components_=width,
+            training_=training,
+        )
+
+    def _fit_scale(self, posed: Posed, d: Array, t: int, spread: float, weight: float) -> tuple[Scale, Array]:
+        """One scale, and the values at the points that its extension is made of."""
+        J, A = posed.cost(d, t), posed.operator
+        solution = self._solve(J, spread=spread)
+        s = solution.spread.s
+        e = spread_weights(J, s)
+        status = judge(solution, posed, d, e, f"MultiscaleEmbedding, at diffusion time {t},", verbose=bool(self.verbose))
+        Xi, eigenvalues = eigenvectors(solution.factor, d / A.unit, posed.sample.w)
+        directions = posed.directions(s, Xi, e / np.sqrt(A.unit))
+        outcome = solution.certificate, status, eigenvalues, solution.n_iter, solution.n_products
+        return Scale(t, s, weight, *outcome, Xi, directions), posed.diffused(Xi, t)
+
+    def transform(self, X: Array) -> Array:
+        """Embed new rows: every scale as :meth:`elliptope.SDPEmbedding.transform` does, from one pass over the kernel."""
+        return self._transform_rows(self._check_new(X))
+
+    @property
+    def scales_(self) -> tuple[Scale, ...]:
+        return self.training_.scales
+
+    @property
+    def certificates_(self) -> tuple[Certificate, ...]:
+        return tuple(scale.certificate for scale in self.scales_)
+
+    @property
+    def certificate_(self) -> Certificate:  # type: ignore[override]
+        return max(self.certificates_, key=lambda certificate: certificate.relative_gap)
+
+    @property
+    def status_(self) -> str:  # type: ignore[override]
+        return max((scale.status for scale in self.scales_), key=_STATUSES.index)
+
+    @property
+    def n_iter_(self) -> int:  # type: ignore[override]
+        return sum(scale.n_iter for scale in self.scales_)
+
+    @property
+    def n_products_(self) -> int:  # type: ignore[override]
+        return sum(scale.n_products for scale in self.scales_)
+
+    def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
+        return _embed(self.training_, X, range(first, first + X.shape[0]), self.n_jobs)
+
+    def _finish(self, Xi: Array) -> Array:
+        return _in_turn(Xi, self.scales_, self.n_components_)
+
+    def _check_parameters(self) -> list[tuple[int, float, float]]:
+        """t, η and ω of every scale."""
+        self._check_solver_parameters()
+        if find_kernel(self.kernel) is None:
+            raise unknown_kernel(self.kernel, KERNEL_NAMES)
+        check_integer("n_neighbors", self.n_neighbors, 1)
+        if not isinstance(self.density, Real) or isinstance(self.density, bool) or not abs(self.density) <= _MOST_DENSITY:
+            raise ValueError(
+                f"`density` must be a number between -{_MOST_DENSITY} and {_MOST_DENSITY}, got {self.density!r}."
+            )
+        times = [check_integer("diffusion_times", one, 1) for one in _sequence("diffusion_times", self.diffusion_times)]
+        spreads = [_check_spread("spreads", one) for one in _sequence("spreads", self.spreads)]
+        weights = [check_positive("weights", one) for one in _sequence("weights", self.weights)]
+        if not len(times) == len(spreads) == len(weights):
+            raise ValueError(
+                f"`diffusion_times`, `spreads` and `weights` must have the same length, got {len(times)}, {len(spreads)} "
+                f"and {len(weights)}."
+            )
+        return list(zip(times, spreads, weights, strict=True))
+
+
+def _sequence(name: str, value: Any) -> list[Any]:
+    found = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(found, list | tuple) or not found:
+        raise ValueError(f"`{name}` must be a sequence with an entry for every scale, got {value!r}.")
+    return list(found)
+
+
+def _check_spread(name: str, value: Any) -> float:
+    return math.inf if value == math.inf else check_non_negative(name, value)
+
+
+def _embed(training: MultiscaleTraining, X: Array, numbers: Numbers | None, n_jobs: int | None) -> Array:
+    """Rows of all scales, side by side."""
+    extension = training.extension
+    out = np.empty((X.shape[0], extension.F.shape[1]))
+    for part, attention in extension.attend(X, numbers=numbers, n_jobs=count_threads(n_jobs)):
+        for scale, columns in training.parts():
+            own = replace(attention, mean=attention.mean[:, columns])
+            H = unit_rows(own.mean) if scale.directions is None else scale.directions.directions(own)
+            out[part, columns] = scale.weight * H
+    return out
+
+
+def _in_turn(Z: Array, scales: tuple[Scale, ...], width: int) -> Array:
+    """Columns of all scales in turn: the first of each, the second of each, and so on; zeros beyond the last."""
+    ranks = [scale.components.shape[1] for scale in scales]
+    starts = np.cumsum([0, *ranks])
+    order = [starts[k] + column for column in range(max(ranks)) for k, rank in enumerate(ranks) if column < rank]
+    found = Z[:, order[:width]]
+    return np.hstack([found, np.zeros((len(Z), width - found.shape[1]))])

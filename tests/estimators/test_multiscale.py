@@ -1,0 +1,95 @@
+"""Several scales on one kernel."""
+
+import numpy as np
+import pytest
+
+from elliptope import MultiscaleEmbedding, SDPEmbedding, load, recertify, transform_to
+
+RNG = np.random.default_rng(3)
+X = np.concatenate([RNG.normal(size=(50, 3)) + shift for shift in (0, 3, 6)])
+W = RNG.uniform(0.5, 2, 150)
+NEW = RNG.normal(size=(20, 3)) * 3
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return MultiscaleEmbedding(random_state=0).fit(X, sample_weight=W)
+
+
+def test_every_scale_is_a_certified_embedding_of_its_own(fitted):
+    """The same columns as SDPEmbedding gives, of unit length; new rows likewise."""
+    assert fitted.status_ == "optimal"
+    assert len(fitted.certificates_) == 2
+    new = fitted.transform(NEW)
+    density = np.exp(SDPEmbedding(kernel=fitted.kernel).fit(X, sample_weight=W).score_samples(X))
+    weights = W * density
+    for at, (t, spread, scale) in enumerate(zip(fitted.diffusion_times, fitted.spreads, fitted.scales_, strict=True)):
+        alone = SDPEmbedding(
+            kernel=fitted.kernel, diffusion_time=t, spread=spread, normalize="unit", tol=fitted.tol, random_state=0
+        ).fit(X, sample_weight=weights)
+        assert scale.certificate.relative_gap <= fitted.tol
+        assert scale.spread == alone.spread_
+        other, rank = 1 - at, scale.components.shape[1]
+        ranks = [one.components.shape[1] for one in fitted.scales_]
+        columns = [c + min(c + at, ranks[other]) for c in range(rank)]  # each scale in turn
+        np.testing.assert_allclose(fitted.embedding_[:, columns], alone.embedding_, atol=1e-6)
+        np.testing.assert_allclose(new[:, columns], alone.transform(NEW), atol=1e-6)
+
+
+def test_the_extension_is_exact_on_the_sample(fitted):
+    np.testing.assert_allclose(fitted.transform(X), fitted.embedding_, atol=1e-6)
+
+
+def test_lengths_of_rows_are_the_weights():
+    est = MultiscaleEmbedding(diffusion_times=(8, 2, 1), spreads=(0, 0.3, 1), weights=(1, 2, 0.5), random_state=0).fit(X)
+    np.testing.assert_allclose(np.linalg.norm(est.embedding_, axis=1), np.sqrt(1 + 4 + 0.25))
+    np.testing.assert_allclose(np.diag(est.learned_kernel(NEW)), 5.25)
+    few = MultiscaleEmbedding(4, diffusion_times=(8, 2, 1), spreads=(0, 0.3, 1), weights=(1, 2, 0.5), random_state=0).fit(X)
+    np.testing.assert_allclose(few.embedding_, est.embedding_[:, :4])
+
+
+def test_weights_by_density_are_those_of_another_kernel():
+    """k(x, y) m(x) m(y), given as a matrix, with the weights as they are."""
+    K = np.exp(-((X[:, None] - X) ** 2).sum(-1))
+    m = K @ W
+    one = MultiscaleEmbedding(kernel="precomputed", random_state=0, tol=1e-7).fit(K, sample_weight=W)
+    other = MultiscaleEmbedding(kernel="precomputed", density=0, random_state=0, tol=1e-7)
+    other.fit(K * np.outer(m, m), sample_weight=W)
+    np.testing.assert_allclose(one.embedding_ @ one.embedding_.T, other.embedding_ @ other.embedding_.T, atol=1e-5)
+
+
+def test_rows_of_weight_zero_and_equal_rows():
+    rows = np.concatenate([X, NEW, X[:5]])
+    w = np.concatenate([np.ones(150), np.zeros(20), np.ones(5)])
+    est = MultiscaleEmbedding(random_state=0).fit(rows, sample_weight=w)
+    np.testing.assert_allclose(est.embedding_[150:170], est.transform(NEW), atol=1e-12)
+    np.testing.assert_allclose(est.embedding_[170:], est.embedding_[:5], atol=1e-6)
+
+
+def test_stored_streamed_and_certified_again(fitted, tmp_path):
+    fitted.save(tmp_path / "model.elliptope")
+    loaded = load(tmp_path / "model.elliptope")
+    assert loaded.get_params() == fitted.get_params()
+    np.testing.assert_array_equal(loaded.transform(NEW), fitted.transform(NEW))
+    transform_to(loaded, NEW, tmp_path / "rows.npy")
+    np.testing.assert_allclose(np.load(tmp_path / "rows.npy"), fitted.transform(NEW))
+    for again, before in zip(recertify(loaded), fitted.certificates_, strict=True):
+        assert again.objective == pytest.approx(before.objective)
+        assert again.relative_gap <= fitted.tol
+    assert np.isfinite(loaded.score_samples(NEW)).all()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"spreads": (0.1,)}, "`diffusion_times`, `spreads` and `weights` must have the same length, got 2, 1 and 2"),
+        ({"weights": (1, -1)}, "`weights` must be positive and finite, got -1"),
+        ({"diffusion_times": 32}, "`diffusion_times` must be a sequence"),
+        ({"diffusion_times": (1.5, 1)}, "`diffusion_times` must be an integer of at least 1, got 1.5"),
+        ({"spreads": (0.1, -1)}, "`spreads` must be"),
+        ({"n_components": 0}, "`n_components` must be"),
+    ],
+)
+def test_bad_parameters_are_refused(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        MultiscaleEmbedding(**parameters).fit(X)

@@ -1,0 +1,140 @@
+"""Documents as sparse rows: docstrings of two libraries, in a Pipeline, in files and on the command line."""
+
+import inspect
+from functools import cache
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.stats
+from scipy import sparse
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+
+import elliptope
+from commandline import Runner
+from elliptope import SDPEmbedding
+
+OVERLAP = SDPEmbedding(4, kernel="overlap", metric="cosine", n_neighbors=10, normalize="unit", random_state=0)
+
+
+@cache
+def documents():
+    """Docstrings of functions, and whether they are those of scipy.stats or of NumPy."""
+    texts, labels = [], []
+    for module in (np, scipy.stats):
+        found = {inspect.getdoc(f) for _, f in inspect.getmembers(module, callable)}
+        chosen = sorted(text for text in found if text and len(text) > 300)[:150]
+        texts += chosen
+        labels += [module.__name__] * len(chosen)
+    return texts, np.array(labels)
+
+
+@cache
+def tfidf():
+    return TfidfVectorizer(sublinear_tf=True, min_df=2).fit_transform(documents()[0])
+
+
+@pytest.fixture
+def cli(monkeypatch, capsysbinary):
+    return Runner(monkeypatch, capsysbinary)
+
+
+def test_pipeline():
+    texts, labels = documents()
+    pipeline = make_pipeline(TfidfVectorizer(sublinear_tf=True, min_df=2), OVERLAP)
+    Z = pipeline.fit_transform(texts)
+    np.testing.assert_allclose(pipeline.transform(texts), Z, atol=1e-6)
+    classifier = make_pipeline(TfidfVectorizer(sublinear_tf=True, min_df=2), OVERLAP, KNeighborsClassifier(5))
+    assert cross_val_score(classifier, texts, labels, cv=3).mean() > 0.8
+
+
+def test_files_and_dense_rows(tmp_path):
+    est = OVERLAP.fit(tfidf())
+    assert est.status_ == "optimal"
+    est.save(tmp_path / "model")
+    copy = elliptope.load(tmp_path / "model")
+    np.testing.assert_array_equal(copy.transform(tfidf()[:20]), est.transform(tfidf()[:20]))
+    certificate = elliptope.recertify(copy)
+    assert certificate.relative_gap <= 1e-6
+    dense = SDPEmbedding(**est.get_params()).fit(tfidf().toarray())
+    np.testing.assert_allclose(dense.embedding_, est.embedding_, atol=1e-5)
+
+
+@pytest.mark.parametrize("form", ["npz", "mtx", "coo"])
+def test_command_line(form, cli, tmp_path):
+    X, labels = sparse.csr_array(tfidf()), documents()[1]
+    table, options = tmp_path / "text.npz", []
+    if form == "npz":
+        sparse.save_npz(table, X)
+        with np.load(table) as parts:  # with a column beside it
+            np.savez(table, **parts, library=labels)
+        options = ["--label", "library"]
+    elif form == "coo":
+        sparse.save_npz(table, sparse.coo_array(X))
+    else:
+        table = tmp_path / "text.mtx"
+        scipy.io.mmwrite(table, sparse.coo_matrix(X))
+    flags = ["--kernel", "overlap", "--metric", "cosine", "--neighbors", "10", "--n-components", "4", "--normalize", "unit"]
+    outcome = cli("embed", table, *flags, *options, "--save-model", tmp_path / "model")
+    assert outcome.code == 0
+    assert f"{X.shape[0]} rows, {X.shape[1]} features" in outcome.err
+    est = OVERLAP.fit(X)
+    np.testing.assert_allclose(outcome.numbers, est.embedding_, atol=1e-6)
+    if options:
+        assert [row[0] for row in outcome.table[1]] == labels.tolist()
+    again = cli("transform", tmp_path / "model", table, *options)
+    np.testing.assert_allclose(again.numbers, est.embedding_, atol=1e-6)
+    assert cli("certify", tmp_path / "model").code == 0
+
+
+def test_command_line_refuses(cli, tmp_path):
+    table = tmp_path / "text.npz"
+    sparse.save_npz(table, sparse.csr_array(tfidf()))
+    bad = tmp_path / "bad.npz"
+    np.savez(bad, format=np.array("csr"), shape=[3, 3], data=np.ones(2), indices=[0, 9], indptr=[0, 1, 2, 2])
+    (tmp_path / "bad.mtx").write_text("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 9 1.0\n")
+    nan = tmp_path / "nan.npz"
+    sparse.save_npz(nan, sparse.csr_array([[1.0, 0.0], [np.nan, 1.0], [2.0, 1.0]]))
+    cases = {
+        ("embed", table): "text.npz: a sparse matrix; --kernel overlap or --kernel neighbors, best with --metric cosine",
+        ("embed", table, "--kernel", "overlap", "--standardize"): "a sparse matrix is not standardised",
+        ("embed", table, "--kernel", "overlap", "-o", tmp_path / "z.mtx"): "mtx is read, and not written",
+        ("path", table): "a sparse matrix, which no kernel with a bandwidth takes",
+        ("embed", bad, "--kernel", "overlap"): "not a sparse matrix as scipy.sparse.save_npz writes it, or damaged",
+        ("embed", tmp_path / "bad.mtx", "--kernel", "overlap"): "not Matrix Market data, or damaged",
+        ("embed", nan, "--kernel", "overlap"): "nan.npz: row 2, column 1: nan is not a finite number",
+        ("embed", table, "--kernel", "overlap", "--metric", "cosine", "--columns", "1-5"): "no rows without a direction",
+    }
+    for argv, message in cases.items():
+        outcome = cli(*argv)
+        assert message in outcome.err, outcome.err
+        assert outcome.code in (1, 2)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_weights_and_chosen_columns(weighted, cli, tmp_path):
+    X = sparse.csr_array(tfidf())[:, :2000]
+    X = sparse.csr_array(X[np.asarray(X[:, :500].sum(axis=1)).ravel() > 0])
+    table = tmp_path / "text.npz"
+    sparse.save_npz(table, X)
+    w = np.random.default_rng(0).uniform(0.5, 2, X.shape[0])
+    with np.load(table) as parts:
+        np.savez(table, **parts, w=w)
+    options = ["--weight", "w"] if weighted else []
+    flags = ["--kernel", "neighbors", "--metric", "cosine", "--columns", "1-500"]
+    outcome = cli("embed", table, *flags, *options)
+    est = SDPEmbedding(kernel="neighbors", metric="cosine", random_state=0)
+    expected = est.fit(X[:, :500], sample_weight=w if weighted else None).embedding_
+    np.testing.assert_allclose(outcome.numbers, expected, atol=1e-6)
+
+
+def test_report(cli, tmp_path):
+    pytest.importorskip("plotly")
+    table = tmp_path / "text.npz"
+    sparse.save_npz(table, sparse.csr_array(tfidf()))
+    page = tmp_path / "page.html"
+    assert cli("report", table, "--kernel", "overlap", "--metric", "cosine", "-o", page).code in (0, 3)
+    assert f"{tfidf().shape[0]} rows" in page.read_text("utf-8")
