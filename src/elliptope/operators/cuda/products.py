@@ -24,8 +24,9 @@ WIDTHS = (8, 16, 32)
 # Programs of a product at least, if blocks are not to be smaller than that; and of a launch, many times what runs at once,
 # so that few units are idle at its end.
 _PROGRAMS, _LAUNCHED = 132 * 16, 132 * 64
-# Rows of a block, at most and at least.
-_LARGEST_BLOCK, _SMALLEST_BLOCK = 512, 64
+# Rows of a block at most; and at least so many times those of a tile. Of a loop that is run once, the assembler of CUDA 12.8
+# and 13.0 makes code for matrix instructions that reads addresses from registers which nothing has written.
+_LARGEST_BLOCK, _LEAST_TILES = 512, 2
 # Additions in float32 after which sums go on in float64.
 _SINGLE_SUMS = 64
 # Rows of coordinates that a matrix product takes at a time.
@@ -47,8 +48,8 @@ class Shape:
 
 
 # The fastest of those that benchmarks/gpu.py tries (part `shapes`), by the columns of V.
-DOUBLE_SHAPES = {8: Shape(64, 64, 4, 3), 16: Shape(64, 64, 4, 2), 32: Shape(32, 32, 4, 2)}
-SINGLE_SHAPES = {8: Shape(64, 64, 4, 2), 16: Shape(64, 64, 4, 2), 32: Shape(64, 64, 4, 2)}
+DOUBLE_SHAPES = {8: Shape(64, 64, 4, 3), 16: Shape(128, 32, 4, 3), 32: Shape(32, 32, 4, 2)}
+SINGLE_SHAPES = {8: Shape(128, 64, 4, 3), 16: Shape(128, 64, 4, 3), 32: Shape(64, 64, 4, 2)}
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class Products(ABC):
 
     def __init__(self, n: int, device: Any) -> None:
         self.n, self.device = n, device
-        fewest = max(max(shape.rows, shape.columns) for shape in self.shapes.values())
+        fewest = _LEAST_TILES * max(max(shape.rows, shape.columns) for shape in self.shapes.values())
         # So many blocks that their pairs fill the device.
         wanted = 2 ** round(math.log2(max(n / math.sqrt(2 * _PROGRAMS), 1)))
         self.block = min(max(wanted, fewest), _LARGEST_BLOCK)
