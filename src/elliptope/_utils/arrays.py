@@ -86,8 +86,8 @@ def has_real_dtype(x: Any) -> bool:
 
 
 def is_single(x: Array) -> bool:
-    """Whether ``x`` is an array of NumPy in single precision."""
-    return isinstance(x, np.ndarray) and x.dtype == np.float32
+    """Whether ``x`` is an array in single precision."""
+    return x.dtype == np.float32 if isinstance(x, np.ndarray) else str(x.dtype).endswith("float32")
 
 
 def in_precision_of(x: Array, y: Array) -> Array:

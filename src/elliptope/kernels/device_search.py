@@ -9,14 +9,18 @@ as in every search, and rows for which ε leaves open whether a point was missed
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .._utils.arrays import Array
 from .._utils.blocks import blocks
+from .metrics import Metric, Minkowski, Rows
 from .pairs import EXPANSION, SLACK
-from .search import Search
+from .search import EUCLIDEAN, Search, make_search
+from .sparse_search import SparseSearch
 
 # Candidates beyond the k-th: fewer rows have to be searched again where there are more.
 _SPARE = 8
@@ -26,11 +30,21 @@ _ENTRIES = 2**29
 _NOTHING = 1e-153
 
 
+def search_for(
+    X: Rows, n_neighbors: int, search: str, n_jobs: int, metric: Metric, device: Any | None
+) -> Search | SparseSearch:
+    """As :func:`make_search`; on a ``device``, where dense rows are compared by Euclidean distances, all of them."""
+    everywhere = device is None or search == "approximate" or sparse.issparse(X)
+    if everywhere or not (isinstance(metric, Minkowski) and metric.order == 2):
+        return make_search(X, n_neighbors, search, n_jobs, metric)
+    return DeviceSearch(X, n_neighbors, n_jobs, device, metric)
+
+
 class DeviceSearch(Search):
     """All distances are compared on a ``device``; float32 for candidates, float64 where that leaves doubt."""
 
-    def __init__(self, X: Array, n_neighbors: int, n_jobs: int, device: Any) -> None:
-        super().__init__(X, n_neighbors, n_jobs)
+    def __init__(self, X: Array, n_neighbors: int, n_jobs: int, device: Any, metric: Metric = EUCLIDEAN) -> None:
+        super().__init__(X, n_neighbors, n_jobs, metric)
         import torch
 
         self._torch, self._device = torch, device
@@ -68,15 +82,25 @@ class DeviceSearch(Search):
 
     def _search_again(self, X: Array, scales: Array) -> tuple[Array, Array]:
         """All points within the scale, by expanded squares in float64; what these may be wrong by is let through."""
+        return self._pairs(X, lambda part: self._squared(SLACK * scales[part])[:, None])
+
+    def _compare_all(self, X: Array, radii: Array) -> tuple[Array, Array]:
+        reach = self._squared(radii)
+        return self._pairs(X, lambda part: reach)
+
+    def _squared(self, radii: Array) -> Any:
+        return self._torch.tensor(self._unit * np.maximum(radii, _NOTHING), device=self._device) ** 2
+
+    def _pairs(self, X: Array, reach: Callable[[slice], Any]) -> tuple[Array, Array]:
+        """Pairs whose squared distances are at most those that ``reach`` gives for a part of the rows."""
         torch, Y, rows = self._torch, self._points, max(_ENTRIES // (4 * len(self._X)), 1)
-        squares = torch.linalg.vecdot(Y, Y)
-        found = []
+        exact = 1 - EXPANSION * X.shape[1]
+        squares = exact * torch.linalg.vecdot(Y, Y)
+        found = [(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))]
         for part in blocks(0, len(X), rows):
             Z = self._moved(X[part])
-            own = torch.linalg.vecdot(Z, Z)[:, None]
-            reach = torch.tensor(self._unit * np.maximum(SLACK * scales[part], _NOTHING), device=self._device)[:, None] ** 2
-            exact = 1 - EXPANSION * X.shape[1]
-            i, j = torch.nonzero(torch.addmm(exact * squares, Z, Y.T, alpha=-2.0) <= reach - exact * own, as_tuple=True)
+            own = exact * torch.linalg.vecdot(Z, Z)[:, None]
+            i, j = torch.nonzero(torch.addmm(squares, Z, Y.T, alpha=-2.0) + own <= reach(part), as_tuple=True)
             found.append((i.cpu().numpy() + part.start, j.cpu().numpy()))
         return np.concatenate([i for i, _ in found]), np.concatenate([j for _, j in found])
 

@@ -120,3 +120,8 @@ class Matern(Kernel):
 
     def sobolev_order(self, p: int) -> float:
         return self.nu + p / 2
+
+
+def has_profile(kernel: object) -> bool:
+    """Whether a kernel is exp(-ρ²), or a polynomial in ρ times exp(-ρ): those that there are device functions for."""
+    return isinstance(kernel, Gaussian | Laplacian) or (isinstance(kernel, Matern) and kernel.polynomial() is not None)

@@ -48,7 +48,7 @@ class SparseStorage(ScaledOperator):
         """As for other operators, but from a copy of K that is scaled once, and in parts that threads share."""
         return _product(self._scaled(), self._Q, self._own(), V)
 
-    def float32(self) -> Operator:
+    def float32(self) -> Operator | None:
         return _SingleSparse(self._scaled(), self._Q, self.offset())
 
     def deflated(self, Q: Array) -> Self:

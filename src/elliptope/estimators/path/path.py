@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._utils.arrays import Array
 from ..._utils.callers import underflows_to_zero, warn
 from ..._utils.checks import check_callable, check_positive, check_verbose
+from ..._utils.devices import find_device, on_cpu
 from ..._utils.progress import ProgressBar
 from ..._version import __version__
 from ...kernels.choice import BUILT_IN
@@ -33,7 +34,7 @@ from .records import BandwidthPath, PathRecord, align, widen
 # Entries of the spare column of a warm start.
 _PERTURBATION = 0.03
 # Parameters that have no influence on the results.
-_IMMATERIAL = ("bandwidth", "n_jobs", "verbose")
+_IMMATERIAL = ("bandwidth", "n_jobs", "device", "verbose")
 # Bandwidths that a warning names for each status.
 _NAMED = 5
 
@@ -122,7 +123,9 @@ def follow_path(
     check_callable("callback", callback)
     check_verbose(verbose)
     estimator = _check_estimator(parameters)
-    given = validate_rows(X, sample_weight, estimator)
+    if estimator.device is None and (own := find_device(None, X)) is not None:
+        estimator.set_params(device=str(own))
+    given = validate_rows(on_cpu(X), on_cpu(sample_weight), estimator)
     X, w = given.X, given.w
     file = None if checkpoint is None else Checkpoint(checkpoint, _fingerprint(X, w, estimator), len(X))
     found = {} if file is None else {record.bandwidth: record for record in file.read()}

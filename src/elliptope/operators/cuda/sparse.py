@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import torch
 from scipy import sparse
@@ -39,6 +39,14 @@ class CudaSparseOperator(SparseOperator):
 
     def core_matmat(self, V: Array) -> Array:
         return ScaledOperator.core_matmat(self, V)
+
+    def deflated(self, Q: Array) -> Self:
+        J = ScaledOperator.deflated(self, Q)
+        J._squares = None
+        return J
+
+    def float32(self) -> None:
+        """Products of six digits are what the solver uses instead."""
 
     def single(self) -> Operator | None:
         return SingleOperator(self, self._single_product)
