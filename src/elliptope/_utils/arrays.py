@@ -128,6 +128,21 @@ def hstack(blocks: Sequence[Array]) -> Array:
     return namespace(blocks[0]).concat(blocks, axis=1)
 
 
+def select_columns(V: Array, used: Array) -> Array:
+    """The columns that are ``used``, an array of truth values of NumPy."""
+    if isinstance(V, np.ndarray):
+        return V[:, used]
+    return hstack([V[:, :0], *(V[:, k : k + 1] for k in np.flatnonzero(used).tolist())])
+
+
+def take_rows(V: Array, rows: Array) -> Array:
+    """The rows with these numbers, an array of NumPy."""
+    if isinstance(V, np.ndarray):
+        return V[rows]
+    xp = namespace(V)
+    return xp.take(V, xp.asarray(rows, device=V.device), axis=0)
+
+
 def hollow(K: Array) -> Array:
     """K with zeros on its diagonal; in NumPy K itself, changed."""
     if isinstance(K, np.ndarray):
