@@ -36,7 +36,7 @@ def find_device(device: Any, X: Any = None) -> Any | None:
     if name == "cpu" or (name == "auto" and not has_device()):
         return None
     torch = _torch()
-    if os.environ.get("TRITON_INTERPRET") == "1":
+    if is_interpreted():
         return torch.device("cpu")
     found = torch.device("cuda" if name == "auto" else name)
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
@@ -47,6 +47,11 @@ def find_device(device: Any, X: Any = None) -> Any | None:
             f"driver, and that the PyTorch of the extra `gpu` is one for CUDA: {install('gpu')}."
         )
     return found
+
+
+def is_interpreted() -> bool:
+    """Whether Triton's interpreter is on."""
+    return os.environ.get("TRITON_INTERPRET") == "1"
 
 
 def has_device() -> bool:

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from elliptope._utils.arrays import like
 from elliptope.operators import SparseOperator
+from elliptope.operators.polynomial import PolynomialOperator, power
 from elliptope.sdp import solve
 
 torch = pytest.importorskip("torch", reason="torch is not installed: make test-gpu installs it")
@@ -53,3 +55,31 @@ def test_solve(device):
     found, expected = solve(ours, rng=0), solve(theirs, rng=0)
     assert found.certificate.grade == expected.certificate.grade == "proved"
     assert found.certificate.objective == pytest.approx(expected.certificate.objective, rel=1e-6)
+
+
+def test_a_sparse_tensor_as_cost(device):
+    C = graph(24)
+    d = np.linspace(0.5, 2, 24)
+    tensor = torch.tensor(C.toarray(), device=device).to_sparse_csr()
+    found, expected = solve(tensor, d, rng=0), solve(C, d, rng=0)
+    assert found.certificate.grade == "proved"
+    assert isinstance(found.factor, torch.Tensor)
+    assert found.certificate.objective == pytest.approx(expected.certificate.objective, rel=1e-6)
+
+
+def test_a_polynomial(device):
+    """Of a matrix on the device, applied product by product, with and without a deflation basis; and to six digits."""
+    K, rng = graph(), np.random.default_rng(1)
+    w, V, Q = rng.uniform(0.5, 2, 70), rng.standard_normal((70, 3)), rng.standard_normal((70, 2))
+    made = []
+    for A in (CudaSparseOperator(K, device, w), SparseOperator(K, w)):
+        root = A.w**0.5
+        A.set_row_scale(root)
+        J = PolynomialOperator(A, power(6), root, A.abar_diagonal())
+        made.append((J, J.deflated(like(root, Q))))
+    for ours, theirs in zip(*made, strict=True):
+        expected = theirs.core_matmat(V)
+        np.testing.assert_allclose(ours.offset().cpu(), theirs.offset(), rtol=1e-10)
+        np.testing.assert_allclose(ours.core_matmat(torch.tensor(V, device=device)).cpu(), expected, rtol=1e-9, atol=1e-12)
+        single = ours.single().core_matmat(torch.tensor(V, device=device)).cpu()
+        np.testing.assert_allclose(single, expected, atol=1e-5 * np.abs(expected).max())

@@ -1,4 +1,4 @@
-"""J from a sparse kernel matrix on a CUDA device."""
+"""J from a sparse matrix on a CUDA device: a kernel matrix, or a cost that users give as a sparse tensor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy import sparse
 
 from ..._utils.arrays import Array
 from ..base import Operator, ScaledOperator, SingleOperator
-from ..sparse import SparseOperator
+from ..sparse import SparseMatrix, SparseOperator, SparseStorage
 from .csr import csr_product
 from .products import power_of_two
 
@@ -18,15 +18,13 @@ from .products import power_of_two
 _WIDEST, _SUMS, _ENTRIES = 64, 512, 32
 
 
-class CudaSparseOperator(SparseOperator):
-    """J from a sparse symmetric kernel matrix ``K`` of SciPy, with products on a ``device``.
+class DeviceStorage(SparseStorage):
+    """A sparse symmetric matrix, hollow, on a device.
 
     Products are the same bits at every run. Proofs by factorisation, up to n = 10 000, are made on the CPU.
     """
 
-    def __init__(self, K: sparse.csr_array, device: Any, sample_weight: Array | None = None) -> None:
-        self._device = device
-        super().__init__(K, sample_weight)
+    _device: Any
 
     def _store(self, K: sparse.csr_array, n_jobs: int = 1) -> None:
         super()._store(K, n_jobs)
@@ -85,3 +83,21 @@ class CudaSparseOperator(SparseOperator):
             self._starts, self._indices, values, V, out, r, R=width, CHUNK=min(_SUMS // width, _ENTRIES), num_warps=1
         )
         return out
+
+
+class CudaSparseOperator(DeviceStorage, SparseOperator):
+    """J from a sparse symmetric kernel matrix ``K`` of SciPy, with products on a ``device``."""
+
+    def __init__(self, K: sparse.csr_array, device: Any, sample_weight: Array | None = None) -> None:
+        self._device = device
+        super().__init__(K, sample_weight)
+
+
+class CudaSparseMatrix(DeviceStorage, SparseMatrix):
+    """J = Diag(s) C Diag(s) for the symmetric part of a sparse matrix C of SciPy, with products on a ``device``."""
+
+    def __init__(self, C: sparse.csr_array, row_scale: Array, device: Any) -> None:
+        self._device = device
+        super().__init__(C, row_scale)
+        self._s = torch.tensor(row_scale, device=device)
+        self._Q = torch.empty((self.n, 0), dtype=torch.float64, device=device)
