@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import torch
 from gpu_ceilings import ceilings
+from gpu_estimators import agreement, multiscale, new_rows
 from gpu_parts import search, soundness, sparse_products, transform
 
 from elliptope.datasets import load_covertype
@@ -209,6 +210,9 @@ PARTS: dict[str, Callable[[bool], Iterator[dict[str, Any]]]] = {
     "search": lambda short: search(rows, short),
     "sparse": lambda short: sparse_products(rows, seconds, short),
     "transform": lambda short: transform(rows, short),
+    "multiscale": lambda short: multiscale(rows, short),
+    "new rows": lambda short: new_rows(rows, short),
+    "agreement": agreement,
     "soundness": lambda short: soundness(20 if short else 100),
     "shapes": shapes,
 }

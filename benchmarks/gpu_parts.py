@@ -18,7 +18,8 @@ from elliptope.kernels import Gaussian, Laplacian, Matern
 from elliptope.kernels.bandwidth import median_bandwidth
 from elliptope.kernels.base import kernel_matrix
 from elliptope.kernels.device_search import DeviceSearch
-from elliptope.kernels.search import kth_distances, make_search
+from elliptope.kernels.pairs import kth_distances
+from elliptope.kernels.search import make_search
 from elliptope.operators import DenseOperator
 from elliptope.operators.cuda.attention import Attention
 from elliptope.operators.cuda.operator import CudaOperator
