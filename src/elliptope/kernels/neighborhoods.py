@@ -122,7 +122,7 @@ class NeighborhoodRule(KernelRule):
         scales = kth_distances(i, d, n, n_neighbors)
         plain = self.metric in (None, _DEFAULT_METRIC)
         check_scales(scales, np.arange(n), "Scale it up" if plain else "Give rows at distance 0 once, with a larger weight")
-        graph = distance_graph(i, j, d, scales)
+        graph = distance_graph(i, j, d, scales, device)
         kept = graph if self.needs_graph else None
         kernel = NeighborKernel(self, X, scales, n_neighbors, graph, n_jobs, device)
         return replace(kernel, graph=kept, K=kernel.matrix())
