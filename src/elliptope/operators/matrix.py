@@ -150,7 +150,7 @@ def as_operator(cost: Any, diagonal: Array | None = None) -> Operator:
 
 
 def _from_sparse_tensor(cost: Any) -> sparse.csr_array:
-    """A sparse tensor of PyTorch on a CUDA device as a matrix of SciPy; others are refused."""
+    """A sparse tensor on a CUDA device as a matrix of SciPy; others are refused."""
     if find_device(None, cost) is None and not is_interpreted():
         raise ValueError(
             f"`cost` must be a dense tensor, a sparse tensor on a CUDA device or a SciPy sparse matrix, got a tensor of "
