@@ -28,11 +28,12 @@ PROFILE = os.environ.get("ELLIPTOPE_PROFILE")  # a folder for profiles of the fi
 
 
 def clock(work: Callable[[], Any], name: str = "") -> tuple[float, Any]:
-    torch.cuda.synchronize()
+    synchronize = torch.cuda.synchronize if torch.cuda.is_available() else int
+    synchronize()
     profile = cProfile.Profile() if PROFILE and name else None
     begin = time.perf_counter()
     found = profile.runcall(work) if profile else work()
-    torch.cuda.synchronize()
+    synchronize()
     taken = time.perf_counter() - begin
     if profile:
         text = io.StringIO()

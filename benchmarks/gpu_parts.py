@@ -70,7 +70,6 @@ def sparse_products(rows: Rows, seconds: Callable[..., float], short: bool) -> I
             G = J.hollow_kernel_matmat(V)
             row = {"n": n, "entries": J._K.nnz, "r": r, "longest row": int(np.diff(J._K.indptr).max())}
             row["float64 ms"] = 1e3 * seconds(lambda J=J, V=V: J.hollow_kernel_matmat(V))
-            row["float32 ms"] = 1e3 * seconds(lambda J=J, V=V: J._single_product(V))
             row["torch ms"] = 1e3 * seconds(lambda plain=plain, V=V: plain @ V)
             row["error"] = float(abs(G.cpu().numpy()[:1000] - (J._K[:1000] @ V.cpu().numpy())).max())
             yield row | {"same bits": bool((J.hollow_kernel_matmat(V) == G).all())}

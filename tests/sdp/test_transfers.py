@@ -68,10 +68,10 @@ def neighbours(X):
     D = ((X[:, None] - X) ** 2).sum(axis=-1)
     K = np.where(np.sort(D, axis=1)[:, 12, None] >= D, np.exp(-D), 0.0)
     A = CudaSparseOperator(sparse.csr_array(np.maximum(K, K.T)), DEVICE)
-    stored = torch.tensor(A._K.toarray(), device=DEVICE)
-    A.hollow_kernel_matmat = A._single_product = lambda V: stored @ V
-    A.set_row_scale(torch.ones(N, dtype=torch.float64, device=DEVICE))
     ones = torch.ones(N, dtype=torch.float64, device=DEVICE)
+    A.set_row_scale(ones)
+    scaled = A._s[:, None] * torch.tensor(A._K.toarray(), device=DEVICE) * A._s
+    A._product = lambda values, diagonal, V: scaled @ V + diagonal[:, None] * V
     return PolynomialOperator(A, power(4), ones, A.abar_diagonal())
 
 

@@ -160,7 +160,7 @@ def transposed_product(Q: Array, V: Array) -> Array:
 def row_dots(U: Array, V: Array) -> Array:
     if isinstance(U, np.ndarray):
         return np.einsum("ij,ij->i", U, V)
-    return namespace(U).vecdot(U, V)
+    return namespace(U).sum(U * V, axis=-1)  # many libraries make a product of matrices per row of `vecdot`
 
 
 def row_norms(V: Array) -> Array:

@@ -182,18 +182,6 @@ class PolynomialOperator(Operator):
         G -= self.offset()[:, None] * V
         return columnwise(G)
 
-    def single(self) -> Operator | None:
-        S = self._S.single()
-        if S is None or not self.single_is_accurate:
-            return None
-        J = copy(self)
-        J._S = S
-        return J
-
-    @property
-    def single_is_accurate(self) -> bool:
-        return self._S.single_is_accurate
-
     def offset(self) -> Array:
         return self._offset - row_dots(self._Q, self._Q)
 

@@ -11,6 +11,7 @@ def csr_product(
     starts,  # (n + 1,)
     indices,
     values,
+    diagonal,  # (n,)
     V,  # (n, r)
     out,  # (n, r)
     r,
@@ -30,4 +31,5 @@ def csr_product(
         a = tl.load(values + at, mask=stored, other=0.0)
         acc += a[:, None] * tl.load(V + j[:, None] * r + columns[None, :], mask=stored[:, None] & used, other=0.0)
         start += CHUNK
-    tl.store(out + row * r + columns, tl.sum(acc, axis=0), mask=columns < r)
+    own = tl.load(diagonal + row) * tl.load(V + row * r + columns, mask=columns < r, other=0.0)
+    tl.store(out + row * r + columns, tl.sum(acc, axis=0) + own, mask=columns < r)
