@@ -49,6 +49,26 @@ def test_the_same_pairs(name):
                 np.testing.assert_array_equal(a, b)
 
 
+def test_many_groups_of_points():
+    """More of them than neighbours are asked for; equal distances among them."""
+    for X in (np.random.default_rng(0).standard_normal((3001, 2)), np.indices((55, 55)).reshape(2, -1).T.astype(float)):
+        ours, theirs = DeviceSearch(X, 3, 1, DEVICE), make_search(X, 3, "exact", 1)
+        assert len(X) > 256 * 11
+        for a, b in zip(*(within(search.nearest(X), len(X), 3) for search in (ours, theirs)), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_pairs_within_radii_of_the_training_points():
+    X, new = (np.random.default_rng(seed).standard_normal((200, 3)) for seed in (0, 1))
+    scales = np.random.default_rng(2).uniform(0.1, 1.5, 200)
+    i, j, d = DeviceSearch(X, 5, 1, DEVICE).within(new, scales, np.zeros(200))
+    D = np.sqrt(((new[:, None] - X) ** 2).sum(axis=-1))
+    found = np.zeros(D.shape, dtype=bool)
+    found[i, j] = True
+    np.testing.assert_array_equal(found, scales >= D)
+    np.testing.assert_allclose(d, D[i, j], rtol=1e-12)
+
+
 def test_most_rows_need_one_pass():
     X = np.random.default_rng(0).standard_normal((2000, 5))
     search = DeviceSearch(X, 10, 1, DEVICE)

@@ -26,6 +26,8 @@ from .sparse_search import SparseSearch
 _SPARE = 8
 # Distances that are on the device at a time, in float32 (2 GB); half as many in float64.
 _ENTRIES = 2**29
+# Points of which the nearest is found before they are compared with others.
+_GROUP = 256
 # Distances below it have squares that underflow, and count as zero.
 _NOTHING = 1e-153
 
@@ -56,14 +58,31 @@ class DeviceSearch(Search):
         self._single = self._points.float()
 
     def _candidates(self, X: Array) -> Array:
-        torch, Y, rows = self._torch, self._single, max(_ENTRIES // len(self._X), 1)
+        torch, n, rows = self._torch, len(self._X), max(_ENTRIES // len(self._X), 1)
+        Y = torch.zeros((-(-n // _GROUP) * _GROUP, X.shape[1]), dtype=torch.float32, device=self._device)
+        Y[:n] = self._single
         squares = torch.linalg.vecdot(Y, Y)
+        squares[n:] = math.inf
         out = torch.empty((len(X), self._asked), dtype=torch.int64, device=self._device)
         for part in blocks(0, len(X), rows):
             Z = self._moved(X[part]).float()
-            D = torch.addmm(squares, Z, Y.T, alpha=-2.0)  # ‖z‖² is left out: it does not change the order
-            out[part] = torch.topk(D, self._asked, largest=False, sorted=False).indices
+            # ‖z‖² is left out: it does not change the order.
+            out[part] = self._smallest(torch.addmm(squares, Z, Y.T, alpha=-2.0))
         return out.cpu().numpy()
+
+    def _smallest(self, D: Any) -> Any:
+        """Columns of the k smallest entries of every row.
+
+        They are in those k groups of columns whose smallest entries are smallest: any other group has k groups, and so k
+        entries, before it. Of all entries only the smallest of every group are compared.
+        """
+        topk, k, groups = self._torch.topk, self._asked, D.view(len(D), -1, _GROUP)
+        if groups.shape[1] <= k:
+            return topk(D, k, largest=False, sorted=False).indices
+        best = topk(groups.amin(dim=2), k, largest=False, sorted=False).indices
+        near = groups.gather(1, best[:, :, None].expand(-1, -1, _GROUP)).flatten(1)
+        at = topk(near, k, largest=False, sorted=False).indices
+        return best.gather(1, at // _GROUP) * _GROUP + at % _GROUP
 
     def _doubtful(self, X: Array, i: Array, d: Array) -> Array:
         r"""Rows for which ``last``, the farthest candidate, is no farther than the k-th nearest may be, but for ε.
