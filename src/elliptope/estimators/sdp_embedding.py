@@ -209,12 +209,14 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         """
         self._check_parameters()
         with device_errors(find_device(self.device, X)):
-            return self._fit(pose(X, sample_weight, self), start)
+            return self._fit_posed(pose(X, sample_weight, self), start)
 
-    def _fit(self, posed: Posed, start: Array | None) -> SDPEmbedding:
+    def _fit_posed(self, posed: Posed, start: Array | None) -> SDPEmbedding:
+        """Solve a program that :func:`pose` has made for these parameters, and keep what follows."""
         self._check_width(len(posed.given.w))
         A, t = posed.operator, int(self.diffusion_time)
-        warn_of_parts(A, posed.rule.scale_parameter)
+        if not self.spread:
+            warn_of_parts(A, posed.rule.scale_parameter)
         diagonal = resolve_diagonal(self.diagonal, posed.sample, posed.kernel, A)
         d = diagonal.on_sample(posed.point_rows, posed.sample.rows, A)
         J = posed.cost(d, t)
@@ -224,12 +226,13 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         else:
             begin = Start(check_factor("start", start, len(posed.given.w))[posed.sample.rows])
         solution = self._solve(J, self.solver, begin, self.spread)
-        e = as_numpy(spread_weights(J, solution.spread.s))
+        s = solution.spread.s
+        e = as_numpy(spread_weights(J, s))
         status = judge(solution, posed, d, e, "SDPEmbedding", verbose=bool(self.verbose))
 
-        Xi, eigenvalues = eigenvectors(solution.factor, d * diagonal.factor(A.unit), posed.sample.w)
+        Xi, eigenvalues = eigenvectors(solution.factor, d * diagonal.factor(A.unit), posed.sample.w, s)
         width = self._width(Xi.shape[1])
-        directions = posed.directions(solution.spread.s, Xi, e * np.sqrt(diagonal.factor(A.unit)))
+        directions = posed.directions(s, Xi, e * np.sqrt(diagonal.factor(A.unit)))
         training = SDPTraining(
             posed.sample.rows,
             self.normalize,
@@ -250,7 +253,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
             eigenvalues_=eigenvalues,
             n_components_=width,
             training_=training,
-            spread_=solution.spread.s,
+            spread_=s,
         )
 
     def _coarse_start(self, posed: Posed, d: Array) -> Start:
@@ -306,6 +309,11 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         """With lengths, whatever ``normalize`` is: the learned kernel has them."""
         rows = self._check_new(X)
         return _embed(self.training_, rows, None, None, self.n_jobs, self._device_for(X))
+
+    def _components_at(self, posed: Posed) -> Array:
+        """All components at all rows of the fit, with their lengths, (N, r)."""
+        training, n_jobs, device = self.training_, self.n_jobs, posed.device
+        return posed.at_all_rows(training.components, lambda X, numbers: _embed(training, X, numbers, None, n_jobs, device))
 
     def _check_parameters(self) -> None:
         self._check_solver_parameters()

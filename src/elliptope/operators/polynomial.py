@@ -22,6 +22,7 @@ from numpy.polynomial import chebyshev
 
 from .._utils.arrays import Array, as_numpy, columnwise, hstack, largest, like, namespace, row_dots, total
 from .._utils.blocks import TILE, blocks
+from .._utils.rounding import UNIT
 from .base import KernelOperator, Operator
 from .dense import DenseOperator
 from .matrix import DenseMatrix
@@ -65,6 +66,14 @@ class Polynomial:
                 following -= before
                 before, T = T, following
         return out
+
+    @property
+    def error(self) -> float:
+        """By how much the relative error of a product grows, at most.
+
+        One that is made at step j of the recurrence is multiplied by 2 U_{k-j}, at most 2 (k - j + 1), on its way to T_k.
+        """
+        return sum(abs(c) * k * (k + 1) for k, c in enumerate(self.coefficients))
 
     def divided(self) -> Polynomial:
         """r with q(λ) = λ r(λ), for q(0) = 0."""
@@ -198,7 +207,7 @@ class PolynomialOperator(Operator):
 
     @property
     def product_error(self) -> float:
-        return self._q.degree**2 * self._S.product_error
+        return self._q.error * (self._S.product_error + 2 * UNIT)
 
     def rounding_in(self, metric: Metric, upper: float) -> float:
         # q(S) has the norm 1 at most, up to what q exceeds 1 by; and the offset is taken off the product.

@@ -158,8 +158,11 @@ class Loop:
                     # Where the next eigenvalue or the curvature is small, a better iterate may tell another null space.
                     null = certificate.null_space
                     clear = null is not None and min(null.spectral_gap, null.curvature) > 100 * ZERO
-                    held = (certificate, self.last) if clear else None
+                    # With a quadratic term it would be the certificate of another linearised problem.
+                    held = (certificate, self.last) if clear and not self.problem.spread else None
                     continue
+                if self.problem.spread:  # which holds every column, and the method has found out which ones there are
+                    return certificate
                 # A column that is almost zero is almost free to move; without it the rest may settle.
                 trimmed = drop_columns(self.last.H, 10 * SMALL_COLUMN, self.rng)
                 if trimmed.shape[1] == self.last.H.shape[1]:

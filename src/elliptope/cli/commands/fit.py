@@ -10,8 +10,9 @@ import argparse
 
 from ..console import Console
 from ..fitting import exit_code, facts, fit, read_training_data
+from ..methods import add_estimator, estimator_of
 from ..models import check_model_output, save_model
-from ..options import add_estimator, add_output, add_table
+from ..options import add_output, add_table
 
 SUMMARY = "a model, saved to a file"
 
@@ -25,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> int:
     check_model_output(args.output, args.force)
-    model = fit(args, read_training_data(args, console), console)
+    model = fit(estimator_of(args), args, read_training_data(args, console), console)
     save_model(model, args.output, args.force)
     console.note(f"written: {args.output}")
     console.result({**facts(model), "model": args.output})

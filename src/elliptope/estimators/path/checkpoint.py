@@ -13,22 +13,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ..._utils.files import atomic_write
 from ...persistence.arrays import Floats
 from ...persistence.container import Archive, Kind, ModelFileError, open_archive, shown, write
-from ...persistence.fields import Integer, Number, Packing, Reading, take
+from ...persistence.fields import Integer, Number, Optional, Packing, Reading, take
 from ...persistence.objects import OneOf
 from ..stored import CERTIFICATE, STATUS
 from .records import PathRecord
 
 # Every bandwidth takes three entries and two kilobytes of the header.
 _KIND = Kind("checkpoint", "`bandwidth_path`", 2**20, 2**30)
-_FORMAT = "elliptope checkpoint 2"
+_FORMAT = "elliptope checkpoint 3"
 _RECORD = OneOf(
     {
         PathRecord: {
-            "bandwidth": Number(positive=True),
+            "bandwidth": Number(),
             "embedding": Floats("n", "k"),
             "factor": Floats("n", "r"),
             "eigenvalues": Floats("r"),
@@ -37,6 +38,7 @@ _RECORD = OneOf(
             "n_iter": Integer(),
             "n_products": Integer(),
             "seconds": Number(),
+            "spread": Optional(Number()),
         }
     }
 )
@@ -54,6 +56,9 @@ def describe(value: Any) -> str:
     if isinstance(value, np.random.RandomState):
         _, keys, *rest = value.get_state(legacy=True)
         return f"RandomState at {rest} of {describe(keys)}"
+    if sparse.issparse(value):
+        parts = ", ".join(describe(part) for part in (value.data, value.indices, value.indptr))
+        return f"sparse matrix of shape {value.shape} with {parts}"
     if callable(value):
         named = value if hasattr(value, "__qualname__") else type(value)
         return f"{named.__module__}.{named.__qualname__}"
