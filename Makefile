@@ -33,7 +33,7 @@ test: lint
 	$(PY) -m pytest -n $(WORKERS) --cov --cov-report=term
 
 test-gpu: $(VENV)/.installed-test $(VENV)/.installed-gpu
-	$(PY) -m pytest -n $(WORKERS) tests/operators/cuda tests/kernels/test_device_search.py
+	$(PY) -m pytest -n $(WORKERS) tests/operators/cuda tests/kernels/test_device_search.py tests/estimators/test_device.py tests/sdp/test_transfers.py
 
 lint: $(VENV)/.installed-test
 	$(PY) -m ruff check .
