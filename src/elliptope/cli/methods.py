@@ -130,7 +130,7 @@ _FLAGS: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
     "--diagonal": ("diagonal", {"choices": ("kernel", "constant"), "help": "the bound d (sdp)"}),
-    "--normalize": ("normalize", {"choices": ("unit",), "help": "rows to the unit sphere: directions only"}),
+    "--normalize": ("normalize", {"choices": ("unit",), "help": "rows to the unit sphere (sdp, rkhs, diffusion)"}),
     "--length-scale": (
         "length_scale",
         {"type": positive_or(*RULES), "metavar": "SIGMA", "help": "of the Matérn kernel, or a rule (rkhs)"},
