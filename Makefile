@@ -1,5 +1,6 @@
 # make demo    embed two data sets and draw them
 # make test    lint, type check, layers and tests
+# make test-gpu   tests of what runs on a CUDA device: on it, or on the CPU in Triton's interpreter; installs torch
 # make lint    lint, type check and layers alone
 # make reproduce   every figure and the table of the paper, and a report; 20 minutes at most, QUICK=1: two
 # make benchmarks   solvers side by side, and the same answer from every start; takes a while
@@ -17,7 +18,7 @@ OUTPUT ?= reproduction
 VENV := .venv
 PY := $(VENV)/bin/python
 
-.PHONY: demo test lint reproduce benchmarks docs audit clean
+.PHONY: demo test test-gpu lint reproduce benchmarks docs audit clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed-plot
@@ -30,6 +31,9 @@ test: export MKL_NUM_THREADS := 1
 test: export VECLIB_MAXIMUM_THREADS := 1
 test: lint
 	$(PY) -m pytest -n $(WORKERS) --cov --cov-report=term
+
+test-gpu: $(VENV)/.installed-test $(VENV)/.installed-gpu
+	$(PY) -m pytest -n $(WORKERS) tests/operators/cuda tests/kernels/test_device_search.py tests/estimators/test_device.py tests/sdp/test_transfers.py
 
 lint: $(VENV)/.installed-test
 	$(PY) -m ruff check .

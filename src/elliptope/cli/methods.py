@@ -174,6 +174,7 @@ _FLAGS: dict[str, tuple[str, dict[str, Any]]] = {
     "--solver": ("solver", {"choices": tuple(SOLVERS), "help": "power is the paper's Algorithm 1 (sdp)"}),
     "--seed": ("random_state", {"type": whole(0), "metavar": "N", "help": f"of the start (default: {_DEFAULT_SEED})"}),
     "--jobs": ("n_jobs", {"type": jobs, "metavar": "N", "help": "threads for the kernel; -1: all cores"}),
+    "--device": ("device", {"metavar": "NAME", "help": "cpu, cuda, cuda:1, … or auto: a GPU where that is faster"}),
 }
 
 

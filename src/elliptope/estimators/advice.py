@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._utils.arrays import Array
+from .._utils.arrays import Array, as_numpy, like
 from .._utils.callers import warn
 from .._utils.checks import name_rows
 from ..operators import KernelOperator, SparseOperator
@@ -51,7 +51,7 @@ def judge(solution: Solution, posed: Posed, d: Array, e: Array, estimator: str, 
     J, rows = posed.operator, posed.sample.rows
     if solution.status in ("optimal", "unconfirmed", "degenerate"):  # elsewhere `transform` is exact for no row
         _warn_of_hubs(solution, d, e, rows)
-    constant = float(np.median(J.contrast())) < _SMALL_CONTRAST
+    constant = float(np.median(as_numpy(J.contrast()))) < _SMALL_CONTRAST
     status = "degenerate" if constant and solution.status in ("optimal", "unconfirmed") else solution.status
     if verbose:
         print(f"{status}: {solution.message}")
@@ -67,8 +67,8 @@ def _warn_of_hubs(solution: Solution, d: Array, e: Array, rows: Array) -> None:
     This takes J_ii < e_i². Where e_i = 0 that is a negative diagonal of the cost, which psd kernels do not have. Where
     e_i > 0 it takes more than one step of diffusion: J_ii falls with every step, and e_i is that of one.
     """
-    H, y = solution.factor, solution.dual
-    values = np.linalg.eigvalsh(H.T @ (e[:, None] * H))
+    H, y = solution.factor, as_numpy(solution.dual)
+    values = np.linalg.eigvalsh(as_numpy(H.T @ (like(H, e)[:, None] * H)))
     size = _ACCURACY * (np.abs(y) + e * values[-1]) + _ROUNDING * np.abs(y).max()
     reversed_ = (y + e * values[0] < -size) & (d > 0)
     if (reversed_ & (e > 0)).any():

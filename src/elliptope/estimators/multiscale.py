@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._utils.arrays import Array
+from .._utils.arrays import Array, as_numpy
 from .._utils.callers import underflows_to_zero
 from .._utils.checks import check_integer, check_non_negative, check_positive
+from .._utils.devices import find_device
 from .._utils.threads import count_threads
 from ..kernels.choice import KERNEL_NAMES, find_kernel, unknown_kernel
+from ..memory.device import device_errors
 from ..sdp import Certificate
 from ..sdp.spread import spread_weights
 from .advice import judge, warn_of_parts
@@ -62,7 +64,7 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         Certified relative gap of every scale.
     max_iter : int
         Iterations of the solver, for every scale.
-    random_state, n_jobs, verbose
+    random_state, n_jobs, device, verbose
         As for :class:`~elliptope.SDPEmbedding`.
 
     Attributes
@@ -108,6 +110,7 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         max_iter: int = 5000,
         random_state: Any = None,
         n_jobs: int | None = None,
+        device: Any = None,
         verbose: bool = False,
     ) -> None:
         self.n_components = n_components
@@ -122,6 +125,7 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         self.max_iter = max_iter
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
 
     @with_callbacks
@@ -131,8 +135,13 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
 
         ``sample_weight`` as for :class:`~elliptope.SDPEmbedding`.
         """
-        times, spreads, weights = self._check_parameters()
-        posed = pose(X, sample_weight, self).weighted_by_density(float(self.density))
+        settings = self._check_parameters()
+        with device_errors(find_device(self.device, X)):
+            return self._fit(pose(X, sample_weight, self).weighted_by_density(float(self.density)), *settings)
+
+    def _fit(
+        self, posed: Posed, times: list[int], spreads: list[float] | None, weights: list[float]
+    ) -> MultiscaleEmbedding:
         self._check_width(len(posed.given.w))
         A = posed.operator
         spreads = _spreads(times, A.n) if spreads is None else spreads
@@ -150,7 +159,7 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         extension = posed.extension(np.hstack(values))
         training = MultiscaleTraining(posed.sample.rows, None, extension, scales)
         Z = np.hstack([scale.weight * unit_rows(scale.components) for scale in scales])
-        Z = posed.at_all_rows(Z, lambda X, numbers: _embed(training, X, numbers, self.n_jobs))
+        Z = posed.at_all_rows(Z, lambda X, numbers: _embed(training, X, numbers, self.n_jobs, posed.device))
         width = self._width(Z.shape[1])
         return self._keep(
             **posed.given.columns,
@@ -165,7 +174,7 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         J, A = posed.cost(d, t), posed.operator
         solution = self._solve(J, start=start, spread=spread)
         s = solution.spread.s
-        e = spread_weights(J, s)
+        e = as_numpy(spread_weights(J, s))
         status = judge(solution, posed, d, e, f"MultiscaleEmbedding, at diffusion time {t},", verbose=bool(self.verbose))
         Xi, eigenvalues = eigenvectors(solution.factor, d / A.unit, posed.sample.w, s)
         directions = posed.directions(s, Xi, e / np.sqrt(A.unit))
@@ -174,7 +183,7 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
 
     def transform(self, X: Array) -> Array:
         """Embed new rows: every scale as :meth:`elliptope.SDPEmbedding.transform` does, from one pass over the kernel."""
-        return self._transform_rows(self._check_new(X))
+        return self._transform(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the columns: ``scale2_3`` is component 3 of scale 2, and ``zero1`` a column beyond the last component."""
@@ -211,8 +220,8 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
     def n_products_(self) -> int:  # type: ignore[override]
         return sum(scale.n_products for scale in self.scales_)
 
-    def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
-        return _embed(self.training_, X, range(first, first + X.shape[0]), self.n_jobs)
+    def _embed_rows(self, X: Array, *, first: int = 0, device: Any | None = None) -> Array:
+        return _embed(self.training_, X, range(first, first + X.shape[0]), self.n_jobs, device)
 
     def _finish(self, Xi: Array) -> Array:
         return _leading(Xi, self.scales_, self.n_components_)
@@ -259,15 +268,18 @@ def _check_spread(name: str, value: Any) -> float:
     return math.inf if value == math.inf else check_non_negative(name, value)
 
 
-def _embed(training: MultiscaleTraining, X: Array, numbers: Numbers | None, n_jobs: int | None) -> Array:
+def _embed(
+    training: MultiscaleTraining, X: Array, numbers: Numbers | None, n_jobs: int | None, device: Any | None
+) -> Array:
     """Rows of all scales, side by side."""
     extension = training.extension
     out = np.empty((X.shape[0], extension.F.shape[1]))
-    for part, attention in extension.attend(X, numbers=numbers, n_jobs=count_threads(n_jobs)):
-        for scale, columns in training.parts():
-            own = replace(attention, mean=attention.mean[:, columns])
-            H = unit_rows(own.mean) if scale.directions is None else scale.directions.directions(own)
-            out[part, columns] = scale.weight * H
+    with device_errors(device):
+        for part, attention in extension.attend(X, numbers=numbers, n_jobs=count_threads(n_jobs), device=device):
+            for scale, columns in training.parts():
+                own = replace(attention, mean=attention.mean[:, columns])
+                H = unit_rows(own.mean) if scale.directions is None else scale.directions.directions(own)
+                out[part, columns] = scale.weight * H
     return out
 
 

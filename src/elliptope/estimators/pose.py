@@ -10,11 +10,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from .._utils.arrays import Array
+from .._utils.arrays import Array, as_numpy
 from .._utils.checks import check_choice
+from .._utils.devices import find_device, on_cpu
 from .._utils.threads import count_threads
 from ..kernels.base import FittedFormula, FittedKernel, KernelRule
-from ..kernels.choice import KERNEL_NAMES, find_kernel, unknown_kernel
+from ..kernels.choice import KERNEL_NAMES, NamedKernel, find_kernel, unknown_kernel
+from ..kernels.stationary import has_profile
+from ..memory.device import check_device_memory
 from ..memory.planner import choose_operator, size_of
 from ..operators import (
     DenseOperator,
@@ -34,6 +37,8 @@ from .spread import SpreadDirections
 
 # Weights below this part of the largest count as zero: squares of them would.
 _NO_WEIGHT = 1e-100
+# Rows from which on device="auto" takes a device, with a kernel of neighbours and with others; docs/gpu.md has the evidence.
+_WORTH_A_DEVICE = {"sparse": 50_000, "tiled": 5_000, "dense": 5_000}
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,7 @@ class Posed:
     rule: KernelRule
     kernel: FittedKernel  # the rule, fitted to the points
     operator: KernelOperator
+    device: Any | None  # where the operator is; None for the CPU
 
     def weighted_by_density(self, exponent: float) -> Posed:
         r"""The program with weights :math:`w_i m_i^\beta`, of the same total, for β = ``exponent``.
@@ -56,7 +62,8 @@ class Posed:
             return self
         if not isinstance(A, DenseOperator | SparseOperator):
             raise ValueError(f"`density` must be 0 unless the kernel is stored, got {exponent!r}.")
-        scaled = w * (A.m / A.m.max()) ** exponent
+        m = as_numpy(A.m)
+        scaled = w * (m / m.max()) ** exponent
         scaled *= w.sum() / scaled.sum()
         return replace(self, sample=replace(self.sample, w=scaled), operator=A.reweighted(scaled))
 
@@ -76,7 +83,7 @@ class Posed:
     def extension(self, F: Array) -> Extension:
         """The extension of F, (n, r), from the points to new rows."""
         A = self.operator
-        return Extension(self.kernel, self.sample.w, A.m, A.M, A.kernel_diagonal(), F)
+        return Extension(self.kernel, self.sample.w, as_numpy(A.m), A.M, as_numpy(A.kernel_diagonal()), F)
 
     def directions(self, s: float, Xi: Array, e: Array) -> SpreadDirections | None:
         """The rule for directions of new rows, for the weight s of the quadratic term and weights e of rows of Ξ."""
@@ -111,12 +118,21 @@ def pose(X: Any, sample_weight: Array | None, estimator: Any, *, only: str | Non
             f"`X` must be dense for kernel={estimator.kernel!r}, got a sparse matrix; the kernels 'neighbors' and 'overlap' "
             f"take one."
         )
-    operator = _plan(size_of(X, None if rule.pairwise else sample_weight), estimator, only, n_jobs)
+    device = find_device(estimator.device, X)
+    X, sample_weight = on_cpu(X), on_cpu(sample_weight)
+    size = size_of(X, None if rule.pairwise else sample_weight)
+    if device is not None and size is not None:
+        operator, device = _plan_on(device, size, rule, estimator)
+    if device is None or size is None:
+        operator = _plan(size, estimator, only, n_jobs)
     given = validate_rows(X, sample_weight, estimator, accept_sparse=rule.accepts_sparse, pairwise=rule.pairwise)
     sample = _points(given, rule)
-    kernel = rule.fit(given.X, sample.rows, **{name: getattr(estimator, name) for name in rule.parameters})
-    J = _build(operator, kernel, sample.w, estimator, n_jobs)
-    return Posed(given, sample, rule, kernel.without_matrix(), J)
+    parameters = {name: getattr(estimator, name) for name in rule.parameters}
+    if rule.uses_device:
+        parameters["device"] = device
+    kernel = rule.fit(given.X, sample.rows, **parameters)
+    J = _build(operator, kernel, sample.w, estimator, n_jobs, device)
+    return Posed(given, sample, rule, kernel.without_matrix().on(None), J, device)
 
 
 def check_seed(random_state: Any) -> np.random.RandomState:
@@ -151,6 +167,26 @@ def _plan(size: tuple[int, int] | None, estimator: Any, only: str | None, n_jobs
     )
 
 
+def _plan_on(device: Any, size: tuple[int, int], rule: KernelRule, estimator: Any) -> tuple[str, Any | None]:
+    """The operator on a device, and the device; None where device="auto" is better off on the CPU.
+
+    Kernels that products on a device know are computed again for every product, whatever n.
+    """
+    auto, asked = str(estimator.device) == "auto", getattr(estimator, "operator", "auto")
+    recomputed = isinstance(rule, NamedKernel) or has_profile(rule)
+    possible = ("sparse",) if rule.operators == ("sparse",) else ("tiled", "dense")[not recomputed :]
+    if asked not in ("auto", *possible):
+        if auto:
+            return asked, None
+        allowed = ", ".join(map(repr, ("auto", *possible)))
+        raise ValueError(f"`operator` must be one of {allowed} on a device, got {asked!r}; use device='cpu'.")
+    operator = possible[0] if asked == "auto" else asked
+    if auto and size[0] < _WORTH_A_DEVICE[operator]:
+        return operator, None
+    check_device_memory(*size, operator, device, estimator.n_neighbors)
+    return operator, device
+
+
 def _points(given: Rows, rule: KernelRule) -> Sample:
     w = np.where(given.w < _NO_WEIGHT * given.w.max(), 0.0, given.w)
     weighted = np.count_nonzero(w)
@@ -164,8 +200,28 @@ def _points(given: Rows, rule: KernelRule) -> Sample:
     return distinct_points(given.X, w) if merged else weighted_rows(w)
 
 
-def _build(name: str, kernel: FittedKernel, w: Array, estimator: Any, n_jobs: int) -> KernelOperator:
+def _build_on(device: Any, name: str, kernel: FittedKernel, w: Array, n_jobs: int) -> KernelOperator:
+    """The same on a device."""
+    import torch
+
+    if kernel.is_sparse:
+        from ..operators.cuda.sparse import CudaSparseOperator
+
+        return CudaSparseOperator(kernel.matrix(n_jobs), device, w)
+    if name == "dense":
+        return DenseOperator(torch.tensor(kernel.matrix(n_jobs), device=device), w)
+    from ..operators.cuda.operator import CudaOperator
+
+    assert isinstance(kernel, FittedFormula)
+    return CudaOperator(kernel.formula, torch.tensor(kernel.points, device=device), w)
+
+
+def _build(
+    name: str, kernel: FittedKernel, w: Array, estimator: Any, n_jobs: int, device: Any | None = None
+) -> KernelOperator:
     """The operator of that name on the points of the kernel."""
+    if device is not None:
+        return _build_on(device, name, kernel, w, n_jobs)
     if kernel.is_sparse:
         return SparseOperator(kernel.matrix(n_jobs), w, n_jobs)
     if name == "dense":

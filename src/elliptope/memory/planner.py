@@ -133,8 +133,8 @@ def plan(
     chosen, why = _choose(fit) if operator == "auto" else (operator, "as asked for")
     need = fit.need(chosen)
     subject = f"operator={chosen!r}" if fit.has_choice else estimator
-    there_is = _there_is(fit.memory)
-    reason = f"{subject} for {n} rows of {p} features, {why}: it needs about {_gigabytes(need)}, and {there_is}."
+    found = there_is(fit.memory)
+    reason = f"{subject} for {n} rows of {p} features, {why}: it needs about {gigabytes(need)}, and {found}."
     return Plan(chosen, need, fit.memory, reason, tuple(_alternatives(fit, chosen)))
 
 
@@ -189,7 +189,7 @@ def _choose(fit: _Fit) -> tuple[str, str]:
         return "dense", "which fits and gives a proof"
     # Where the limit is not known nothing could be refused, and waiting is better than being killed.
     if fit.need("tiled") <= room and (fit.tiled_hours <= _TOLERABLE_HOURS or fit.limit == math.inf):
-        stored = f"a dense one of {_gigabytes(dense)}"
+        stored = f"a dense one of {gigabytes(dense)}"
         return "tiled", f"as the proof of {stored} takes long" if dense <= room else f"as {stored} is too large"
     return "dense", "as no other that is exact would fit and end within a night"
 
@@ -210,7 +210,7 @@ def _alternatives(fit: _Fit, chosen: str) -> list[str]:
         need = fit.need(name)
         possible = name in fit.possible or name == "sparse" or not fit.has_choice
         if possible and name != chosen and need <= fit.limit:
-            found.append(f"{words if fit.has_choice else f'SDPEmbedding({words})'} ({_gigabytes(need)}{remark})")
+            found.append(f"{words if fit.has_choice else f'SDPEmbedding({words})'} ({gigabytes(need)}{remark})")
     if chosen == "nystroem":
         found.append("fewer `n_landmarks`")
     fitting = (rows for rows in _SAMPLES if rows < fit.n and fit.need(chosen, rows) <= _COMFORT * fit.limit)
@@ -257,12 +257,12 @@ def size_of(X: Any, sample_weight: Any = None) -> tuple[int, int] | None:
     return (n, p) if n > 0 and p > 0 else None
 
 
-def _gigabytes(number: float) -> str:
+def gigabytes(number: float) -> str:
     size = number / 1e9
     return f"{size:,.0f} GB" if size >= 100 else f"{size:.2g} GB"
 
 
-def _there_is(memory: Memory) -> str:
+def there_is(memory: Memory) -> str:
     if memory.bytes is None:
         return "how much memory there is could not be found out"
-    return f"there are {_gigabytes(memory.bytes)} ({memory.source})"
+    return f"there are {gigabytes(memory.bytes)} ({memory.source})"

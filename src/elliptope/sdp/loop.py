@@ -23,6 +23,8 @@ from .steps import normalize_rows
 
 # A proof is tried where it may succeed: the least gap that it could show is at most this part of the tolerance.
 _PROVABLE = 0.8
+# Part of the absolute slacks by which gains by products of six digits and by exact ones may differ.
+_ROUGH_DIFFERENCE = 1e-6
 
 
 class Progress(NamedTuple):
@@ -273,4 +275,5 @@ class Loop:
 def _improves(new: Iterate, old: Iterate) -> bool:
     """By its gain, or by its defect where gains differ by rounding alone."""
     difference = new.gain - old.gain
-    return difference > old.rounding or (difference >= -old.rounding and new.defect < old.defect)
+    rounding = old.rounding if new.rough == old.rough else _ROUGH_DIFFERENCE * old.absolute
+    return difference > rounding or (difference >= -rounding and new.defect < old.defect)

@@ -17,6 +17,7 @@ from sklearn.base import clone
 from ..._utils.arrays import Array
 from ..._utils.callers import underflows_to_zero
 from ..._utils.checks import check_callable, check_positive, check_verbose
+from ..._utils.devices import find_device, on_cpu
 from ...kernels.choice import BUILT_IN
 from ...sdp.steps import normalize_rows
 from ..data import validate_rows
@@ -107,7 +108,9 @@ def follow_path(
     check_callable("callback", callback)
     check_verbose(verbose)
     estimator = _check_estimator(parameters)
-    given = validate_rows(X, sample_weight, estimator)
+    if estimator.device is None and (own := find_device(None, X)) is not None:
+        estimator.set_params(device=str(own))
+    given = validate_rows(on_cpu(X), on_cpu(sample_weight), estimator)
     X, w = given.X, given.w
     file = None if checkpoint is None else Checkpoint(checkpoint, fingerprint("bandwidth", X, w, estimator), len(X))
 

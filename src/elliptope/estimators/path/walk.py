@@ -96,7 +96,7 @@ def start_from(record: PathRecord) -> Array | None:
 
 def fingerprint(parameter: str, X: Any, w: Array, estimator: SDPEmbedding) -> dict[str, str]:
     """All that the records of a path depend on."""
-    immaterial = (parameter, "n_jobs", "verbose")
+    immaterial = (parameter, "n_jobs", "device", "verbose")
     parameters = {k: describe(v) for k, v in estimator.get_params().items() if k not in immaterial}
     return {"X": describe(X), "sample_weight": describe(w), "elliptope.__version__": __version__, **parameters}
 
