@@ -169,7 +169,9 @@ USAGE = {
     "diffusion time that is not whole": refused(
         EMBED + " --diffusion-time 2.5,1", "`diffusion_times` must be an integer of at least 1, got 2.5"
     ),
-    "scales of different numbers": refused(EMBED + " --diffusion-time 8,2,1", "must have the same length, got 3 diffusion_times, 2 weights"),
+    "scales of different numbers": refused(
+        EMBED + " --diffusion-time 8,2,1", "must have the same length, got 3 diffusion_times, 2 weights"
+    ),
     "unknown method": refused(EMBED + " --method umap", "--method: invalid choice: 'umap'", 2),
     "long delimiter": refused(EMBED + " --delimiter ;;", "--delimiter: must be one character, got ';;'", 2),
     "empty selection": refused(EMBED + " --columns a,,b", "--columns: must be names or positions of columns", 2),
