@@ -1,6 +1,7 @@
 # make demo    embed two data sets and draw them
 # make test    lint, type check, layers and tests
 # make test-dask   the tests that need Dask, which it installs
+# make test-gpu   tests of what runs on a CUDA device: on it, or on the CPU in Triton's interpreter; installs torch
 # make lint    lint, type check and layers alone
 # make reproduce   every figure and the table of the paper, and a report; 20 minutes at most, QUICK=1: two
 # make benchmarks   solvers side by side, and the same answer from every start; takes a while
@@ -18,7 +19,7 @@ OUTPUT ?= reproduction
 VENV := .venv
 PY := $(VENV)/bin/python
 
-.PHONY: demo test test-dask lint reproduce benchmarks docs audit clean
+.PHONY: demo test test-dask test-gpu lint reproduce benchmarks docs audit clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed-plot
@@ -38,6 +39,9 @@ test-dask: export OMP_NUM_THREADS := 1
 test-dask: $(VENV)/.installed-test $(VENV)/.installed-dask
 	$(PY) -m pytest tests/distributed tests/cli/test_cli_cluster.py tests/operators/test_contract.py
 
+test-gpu: $(VENV)/.installed-test $(VENV)/.installed-gpu
+	$(PY) -m pytest -n $(WORKERS) tests/operators/cuda tests/kernels/test_device_search.py tests/estimators/test_device.py tests/sdp/test_transfers.py
+
 lint: $(VENV)/.installed-test
 	$(PY) -m ruff check .
 	$(PY) -m mypy
@@ -49,6 +53,7 @@ reproduce: $(VENV)/.installed-plot
 benchmarks: $(VENV)/.installed-benchmarks
 	$(PY) benchmarks/solvers.py --output benchmarks/results
 	$(PY) benchmarks/consistency.py --output benchmarks/results
+	$(PY) benchmarks/spread.py --output benchmarks/results
 	$(PY) -m pip install --no-deps -r benchmarks/quality_packages.txt
 	$(PY) benchmarks/quality.py --output benchmarks/results --sets development
 	$(PY) benchmarks/quality.py --output benchmarks/results --sets held-out

@@ -73,14 +73,7 @@ def main(argv: list[str] | None = None) -> None:
 
 def compare(case: Case, seeds: list[int]) -> Row:
     """Fit a case once per seed and compare."""
-    X = case.data()
-    fits, times = [], []
-    for seed in seeds:
-        before = perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the status is in the table
-            fits.append(SDPEmbedding(bandwidth=case.sigma, random_state=seed).fit(X))
-        times.append(perf_counter() - before)
+    fits, times = fit(case, seeds)
     spectrum, matrix = differences(fits)
     certificates = [fit.certificate_ for fit in fits]
     nulls = [certificate.null_space for certificate in certificates]
@@ -89,7 +82,7 @@ def compare(case: Case, seeds: list[int]) -> Row:
     gap = max(certificate.relative_gap for certificate in certificates)
     return Row(
         case=case.name,
-        n=len(X),
+        n=len(fits[0].embedding_),
         status=status,
         grade=grade,
         relative_gap=gap,
@@ -101,6 +94,19 @@ def compare(case: Case, seeds: list[int]) -> Row:
         seconds=min(times),
         verdict=verdict(status, grade, gap, spectrum, matrix),
     )
+
+
+def fit(case: Case, seeds: list[int], **parameters: Any) -> tuple[list[SDPEmbedding], list[float]]:
+    """A fit and its time in seconds for every seed."""
+    X = case.data()
+    fits, times = [], []
+    for seed in seeds:
+        before = perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the status is in the table
+            fits.append(SDPEmbedding(bandwidth=case.sigma, random_state=seed, **parameters).fit(X))
+        times.append(perf_counter() - before)
+    return fits, times
 
 
 def differences(fits: list[SDPEmbedding]) -> tuple[float, float]:

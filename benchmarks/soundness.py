@@ -121,22 +121,25 @@ def points(rng: np.random.Generator) -> Array:
     return X
 
 
-def _fits(operator: str, rng: np.random.Generator) -> tuple[list[Fit], Array]:
-    """Two fits of an estimator with different seeds, and its program in extended precision."""
+def draw(operator: str, rng: np.random.Generator) -> tuple[Array, Array | None, dict[str, Any]]:
+    """Rows, weights or none, and parameters of an estimator; for ``operator`` or, by that name, a kernel of neighbours."""
     X = points(rng)
     scale = float(np.median(pdist(np.unique(X, axis=0)))) * float(10 ** rng.uniform(-1.3, 1.3))
     w = rng.uniform(0.2, 3, len(X)) if rng.random() < 0.4 else None
     if operator == "rkhs":
-        parameters = {"length_scale": scale, "jitter": 1e-8}
-        models = [RKHSEmbedding(**parameters, random_state=seed).fit(X, sample_weight=w) for seed in (0, 1)]
-    else:
-        parameters = {"bandwidth": scale, "operator": operator, "n_landmarks": max(4, len(X) // 2)}
-        if operator == "neighbors":
-            k = int(rng.integers(3, max(4, len(np.unique(X, axis=0)) // 2)))
-            parameters = {"kernel": "neighbors", "n_neighbors": min(k, len(np.unique(X, axis=0)))}
-        elif operator != "sparse":
-            parameters["kernel"] = str(rng.choice(["gaussian", "laplacian", "matern"]))
-        models = [SDPEmbedding(**parameters, random_state=seed).fit(X, sample_weight=w) for seed in (0, 1)]
+        return X, w, {"length_scale": scale, "jitter": 1e-8}
+    if operator in ("neighbors", "overlap"):
+        k = int(rng.integers(3, max(4, len(np.unique(X, axis=0)) // 2)))
+        return X, w, {"kernel": operator, "n_neighbors": min(k, len(np.unique(X, axis=0)))}
+    kernel = "gaussian" if operator == "sparse" else str(rng.choice(["gaussian", "laplacian", "matern"]))
+    return X, w, {"kernel": kernel, "bandwidth": scale, "operator": operator, "n_landmarks": max(4, len(X) // 2)}
+
+
+def _fits(operator: str, rng: np.random.Generator) -> tuple[list[Fit], Array]:
+    """Two fits of an estimator with different seeds, and its program in extended precision."""
+    X, w, parameters = draw(operator, rng)
+    estimator = RKHSEmbedding if operator == "rkhs" else SDPEmbedding
+    models = [estimator(**parameters, random_state=seed).fit(X, sample_weight=w) for seed in (0, 1)]
     fits = []
     for est in models:
         error = np.abs(est.transform(X) - est.embedding_).max() / max(np.abs(est.embedding_).max(), 1e-300)
@@ -206,12 +209,20 @@ def linked_groups(n: int, rng: np.random.Generator) -> Array:
 
 def enclose(J: Array) -> tuple[Any, Any]:
     """Numbers between which the optimum lies: a feasible value, and Σy plus what a factorisation of L takes."""
-    reference = solve(J.astype(float), rng=2, polish=True, tol=1e-9)
-    H = reference.factor.astype(LONG)
-    H /= np.sqrt((H * H).sum(axis=1))[:, None]
+    return enclose_from(J, extended(solve(J.astype(float), rng=2, polish=True, tol=1e-9).factor))
+
+
+def extended(H: Array) -> Array:
+    """H in extended precision, with rows of length one there, too."""
+    H = H.astype(LONG)
+    return H / np.sqrt((H * H).sum(axis=1))[:, None]
+
+
+def enclose_from(J: Array, H: Array, size: Any = 0.0) -> tuple[Any, Any]:
+    """:func:`enclose` by an almost optimal H; ``size`` is that of the terms of J, where they cancel."""
     y = ((J @ H) * H).sum(axis=1)
     # In the scale of the slack, with which the bound is sharp, kept from zero.
-    v = np.maximum(y - J.diagonal(), LONG(1e-9) * max(np.abs(y).max(), LONG(1e-300)))
+    v = np.maximum(y - J.diagonal(), LONG(1e-9) * max(np.abs(y).max(), LONG(size), LONG(1e-300)))
     L = np.diag(y) - J
     L /= np.sqrt(np.outer(v, v))
     shift = LONG(1e-16) * len(J)

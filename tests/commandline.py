@@ -21,6 +21,8 @@ X = np.random.default_rng(0).standard_normal((30, 3)).round(3)
 ROWS = [f"{a},{b},{c},{'uv'[i % 2]}" for i, (a, b, c) in enumerate(X.tolist())]
 GOOD = "\n".join(["a,b,c,kind", *ROWS]) + "\n"
 EMBED = "embed t.csv --label kind -o out.csv"
+# The paper's program, which is not the default.
+SDP = ("--method", "sdp")
 # The same numbers computed in the same way: equal to the last bit.
 same = np.testing.assert_array_equal
 
@@ -42,13 +44,13 @@ class Outcome(NamedTuple):
 
     @property
     def numbers(self):
-        """The columns z1, z2, … of standard output."""
+        """The coordinates in standard output."""
         header, rows = self.table
         return coordinates(header, rows)
 
 
 def coordinates(header, rows):
-    chosen = [j for j, name in enumerate(header) if name.startswith("z")]
+    chosen = [j for j, name in enumerate(header) if re.fullmatch(r"z\d+|(scale\d+_|zero)\d+", name)]
     return np.array([[float(row[j]) for j in chosen] for row in rows])
 
 

@@ -175,10 +175,10 @@ KERNELS = {
 }
 
 
-def kernel_case(name, weights, n_jobs=1, seed=0):
+def kernel_case(name, weights, n_jobs=1, seed=0, build=None):
     rng = np.random.default_rng(seed)
     w = 10 ** rng.uniform(-1, 1, N) if weights else None
-    operator, K, K_exact = KERNELS[name](two_groups(seed=seed), w, n_jobs)
+    operator, K, K_exact = (build or KERNELS[name])(two_groups(seed=seed), w, n_jobs)
     w = np.ones(N) if w is None else w
     t = rng.uniform(0.2, 2, N)
     operator.set_row_scale(t)

@@ -3,7 +3,7 @@
 from . import datasets, theory
 from ._version import __version__
 from .estimators import DiffusionMap, MultiscaleEmbedding, RKHSEmbedding, SDPEmbedding
-from .estimators.path import bandwidth_path
+from .estimators.path import bandwidth_path, spread_path
 from .estimators.recertify import InconsistentModelError, recertify
 from .estimators.streaming import score_to, transform_to
 from .kernels import Neighbors, Overlap
@@ -27,6 +27,7 @@ __all__ = [
     "load",
     "recertify",
     "score_to",
+    "spread_path",
     "theory",
     "transform_to",
 ]

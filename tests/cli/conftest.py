@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from commandline import GOOD, Runner, X, wine_rows, write_csv
+from commandline import GOOD, SDP, Runner, X, wine_rows, write_csv
 from common import WINE, fit
 from elliptope.persistence import save
 
@@ -21,7 +21,7 @@ def wine(tmp_path_factory):
 @pytest.fixture
 def model(cli, wine, tmp_path):
     path = tmp_path / "wine.model"
-    assert cli("fit", wine, "--standardize", "--label", "class", "-o", path).code == 0
+    assert cli("fit", wine, *SDP, "--standardize", "--label", "class", "-o", path).code == 0
     return path
 
 

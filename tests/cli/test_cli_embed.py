@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from commandline import CLASSES, NAMES, RAW, coordinates, same, wine_rows, write_csv
+from commandline import CLASSES, NAMES, RAW, SDP, coordinates, same, wine_rows, write_csv
 from common import WINE, fit
 from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding
 from elliptope.cli.console import Console
@@ -13,7 +13,7 @@ from elliptope.cli.console import Console
 
 class TestEmbed:
     def test_is_the_estimator(self, cli, wine, reference):
-        outcome = cli("embed", wine, "--standardize", "--label", "class")
+        outcome = cli("embed", wine, *SDP, "--standardize", "--label", "class")
         header, rows = outcome.table
         assert outcome.code == 0
         assert header == ["class", "z1", "z2"]
@@ -39,7 +39,7 @@ class TestEmbed:
         ],
     )
     def test_options_reach_the_estimator(self, cli, wine, flags, est):
-        outcome = cli("embed", wine, "--standardize", "--drop", "class", *flags.split())
+        outcome = cli("embed", wine, *SDP, "--standardize", "--drop", "class", *flags.split())
         same(outcome.numbers, est.fit(WINE).embedding_)
         assert outcome.code == 0
 
@@ -55,7 +55,7 @@ class TestEmbed:
         for source in ("csv", "tsv", "parquet", "npy", "npz"):
             for sink in ("csv", "tsv", "parquet", "npy", "npz"):
                 target = tmp_path / f"from_{source}.{sink}"
-                assert cli("embed", tmp_path / f"a.{source}", "--standardize", "-o", target).code == 0
+                assert cli("embed", tmp_path / f"a.{source}", *SDP, "--standardize", "-o", target).code == 0
         for source in ("csv", "tsv", "parquet", "npy", "npz"):
             name = str(tmp_path / f"from_{source}")
             same(np.load(f"{name}.npy"), reference.embedding_)
@@ -70,21 +70,21 @@ class TestEmbed:
         if format == "parquet":
             pytest.importorskip("pyarrow")
         np.save(tmp_path / "wine.npy", RAW.data)
-        first = cli("embed", tmp_path / "wine.npy", "--standardize", "--output-format", format)
-        second = cli("embed", "-", "--format", format, "--output-format", "csv", "--bandwidth", 0.5, stdin=first.out)
+        first = cli("embed", tmp_path / "wine.npy", *SDP, "--standardize", "--output-format", format)
+        second = cli("embed", "-", *SDP, "--format", format, "--output-format", "csv", "--bandwidth", 0.5, stdin=first.out)
         assert (first.code, second.code) == (0, 0)
         same(second.numbers, fit(reference.embedding_, bandwidth=0.5).embedding_)
         assert "standard input: 178 rows, 2 features" in second.err
 
     def test_format_is_passed_on_to_standard_output(self, cli, wine):
         content = wine.read_bytes().replace(b",", b"\t")
-        outcome = cli("embed", "-", "--format", "tsv", "--label", "class", stdin=content)
+        outcome = cli("embed", "-", *SDP, "--format", "tsv", "--label", "class", stdin=content)
         assert outcome.out.startswith(b"class\tz1\tz2\n")
 
     def test_label_and_id_are_kept(self, cli, tmp_path):
         rows = [["name", "x", "y", "kind"], *([f"r{i}", i % 5, i * i % 7, "ab"[i % 2]] for i in range(20))]
         path = write_csv(tmp_path / "t.csv", rows)
-        outcome = cli("embed", path, "--label", "kind", "--id", "name", "--bandwidth", 3)
+        outcome = cli("embed", path, *SDP, "--label", "kind", "--id", "name", "--bandwidth", 3)
         header, body = outcome.table
         assert header[:2] == ["name", "kind"]
         assert [row[:2] for row in body] == [[row[0], row[3]] for row in rows[1:]]
@@ -94,25 +94,25 @@ class TestEmbed:
     def test_weights(self, cli, tmp_path):
         w = np.linspace(0.5, 2, 178)
         path = write_csv(tmp_path / "t.csv", [["w", *NAMES], *([a, *row] for a, row in zip(w, WINE.tolist(), strict=True))])
-        same(cli("embed", path, "--weight", "w").numbers, fit(WINE, w).embedding_)
+        same(cli("embed", path, *SDP, "--weight", "w").numbers, fit(WINE, w).embedding_)
 
     def test_columns(self, cli, wine):
-        outcome = cli("embed", wine, "--columns", "hue,1-3", "--bandwidth", 2)
+        outcome = cli("embed", wine, *SDP, "--columns", "hue,1-3", "--bandwidth", 2)
         X = RAW.data[:, [NAMES.index("hue"), 0, 1, 2]]
         same(outcome.numbers, fit(X, bandwidth=2.0).embedding_)
 
     def test_without_header(self, cli, tmp_path, reference):
         path = write_csv(tmp_path / "t.csv", wine_rows(names=None))
-        outcome = cli("embed", path, "--standardize", "--label", 14)
+        outcome = cli("embed", path, *SDP, "--standardize", "--label", 14)
         assert outcome.table[0] == ["label", "z1", "z2"]
         same(outcome.numbers, reference.embedding_)
 
     def test_json(self, cli, wine, tmp_path, reference):
-        within = cli("embed", wine, "--standardize", "--label", "class", "--json").json
+        within = cli("embed", wine, *SDP, "--standardize", "--label", "class", "--json").json
         assert within["columns"] == ["class", "z1", "z2"]
         same([row[1:] for row in within["rows"]], reference.embedding_)
         assert [row[0] for row in within["rows"]] == CLASSES
-        beside = cli("embed", wine, "--standardize", "--label", "class", "--json", "-o", tmp_path / "out.csv").json
+        beside = cli("embed", wine, *SDP, "--standardize", "--label", "class", "--json", "-o", tmp_path / "out.csv").json
         assert "rows" not in beside
         assert beside["output"] == str(tmp_path / "out.csv")
         for facts in (within, beside):
@@ -123,19 +123,19 @@ class TestEmbed:
             assert facts["feature_names"] == NAMES
 
     def test_json_has_no_infinity(self, cli, wine):
-        outcome = cli("embed", wine, "--standardize", "--drop", "class", "--max-iter", 1, "--bandwidth", 1, "--json")
+        outcome = cli("embed", wine, *SDP, "--standardize", "--drop", "class", "--max-iter", 1, "--bandwidth", 1, "--json")
         assert outcome.code == 3
         assert outcome.json["status"] == "max_iter"
 
     def test_not_optimal(self, cli, wine, tmp_path):
-        outcome = cli("embed", wine, "--drop", "class", "--bandwidth", 1e9, "-o", tmp_path / "out.csv")
+        outcome = cli("embed", wine, *SDP, "--drop", "class", "--bandwidth", 1e9, "-o", tmp_path / "out.csv")
         assert outcome.code == 3
         assert "elliptope: warning: SDPEmbedding ended with status" in outcome.err
         assert "decrease `bandwidth`" in outcome.err
         assert (tmp_path / "out.csv").exists()
 
     def test_quiet(self, cli, wine):
-        outcome = cli("embed", wine, "--label", "class", "--standardize", "--quiet")
+        outcome = cli("embed", wine, *SDP, "--label", "class", "--standardize", "--quiet")
         assert outcome.err == ""
         assert len(outcome.table[1]) == 178
 
@@ -149,9 +149,9 @@ class TestEmbed:
         assert all(re.fullmatch(r"[0-6]/6  digits  iteration \d+, products \d+, objective [\d.]+", line) for line in lines)
 
     def test_hints(self, cli, wine, tmp_path):
-        assert "columns differ 2530-fold in spread; --standardize" in cli("embed", wine, "--label", "class").err
+        assert "columns differ 2530-fold in spread; --standardize" in cli("embed", wine, *SDP, "--label", "class").err
         path = write_csv(tmp_path / "t.csv", [["a", "b"], *([i % 7, 5] for i in range(20))])
-        outcome = cli("embed", path, "--standardize", "--bandwidth", 1)
+        outcome = cli("embed", path, *SDP, "--standardize", "--bandwidth", 1)
         assert "constant columns have no influence: 'b'" in outcome.err
         x = np.arange(20.0) % 7
         z = np.column_stack([(x - x.mean()) / x.std(ddof=1), np.zeros(20)])
@@ -162,11 +162,11 @@ class TestEmbed:
         target.write_text("old")
         link = tmp_path / "link.csv"
         link.symlink_to(target)
-        assert cli("embed", wine, "--label", "class", "-o", link).code == 1
+        assert cli("embed", wine, *SDP, "--label", "class", "-o", link).code == 1
         assert target.read_text() == "old"
-        assert cli("embed", wine, "--label", "class", "-o", link, "--force").code == 0
+        assert cli("embed", wine, *SDP, "--label", "class", "-o", link, "--force").code == 0
         assert target.read_text().startswith("class,z1,z2\n")
         assert link.is_symlink()
 
     def test_devices_are_written_to(self, cli, wine):
-        assert cli("embed", wine, "--label", "class", "-o", "/dev/null").code == 0
+        assert cli("embed", wine, *SDP, "--label", "class", "-o", "/dev/null").code == 0

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from commandline import EMBED, check, snapshot
-from elliptope import InsufficientMemoryError, SDPEmbedding
+from commandline import EMBED, SDP, check, snapshot
+from elliptope import InsufficientMemoryError, MultiscaleEmbedding, SDPEmbedding
 
 
 def run(cli, folder, code, message, command=EMBED):
@@ -24,7 +24,7 @@ def test_parquet_without_pyarrow(cli, folder, monkeypatch, module):
 
 def test_report_without_its_extra(cli, folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
-    monkeypatch.setattr(SDPEmbedding, "fit", None)  # nothing is computed that cannot be shown
+    monkeypatch.setattr(MultiscaleEmbedding, "fit", None)  # nothing is computed that cannot be shown
     message = "report pages need the extra `report`: pip install 'elliptope[report]' (in a clone: pip install '.["
     run(cli, folder, 1, message, "report t.csv --label kind -o r.html")
 
@@ -32,7 +32,7 @@ def test_report_without_its_extra(cli, folder, monkeypatch):
 @pytest.mark.parametrize("command", ["embed t.csv --label kind -o z.parquet", "path t.csv --drop kind -o p.parquet"])
 def test_parquet_that_could_not_be_written(cli, folder, monkeypatch, command):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.setattr(SDPEmbedding, "fit", None)
+    monkeypatch.setattr(MultiscaleEmbedding, "fit", None)
     run(cli, folder, 1, "Parquet files need the extra `cli`: pip install", command)
 
 
@@ -50,13 +50,13 @@ def test_while_writing(cli, folder, monkeypatch, command, error, code, message):
 
 
 def test_file_that_appears_meanwhile(cli, folder, monkeypatch):
-    original = SDPEmbedding.fit
+    original = MultiscaleEmbedding.fit
 
     def slow(self, *args, **kwargs):
         (folder / "out.csv").write_text("somebody else's")
         return original(self, *args, **kwargs)
 
-    monkeypatch.setattr(SDPEmbedding, "fit", slow)
+    monkeypatch.setattr(MultiscaleEmbedding, "fit", slow)
     check(cli(*EMBED.split()), 1, "out.csv: exists; use --force to replace it")
     assert (folder / "out.csv").read_text() == "somebody else's"
 
@@ -68,7 +68,7 @@ def test_file_that_appears_meanwhile(cli, folder, monkeypatch):
         (
             MemoryError("Unable to allocate 3 TiB"),
             1,
-            "t.csv: not enough memory: the kernel of 30 rows alone takes 6.71e-06 GiB; --kernel neighbors takes",
+            "t.csv: not enough memory; fit a part of the rows, and embed the others with `transform`",
         ),
         (InsufficientMemoryError("Not enough memory. It needs 5 GB."), 1, "t.csv: Not enough memory. It needs 5 GB."),
         (TypeError("two\nlines"), 1, "unexpected TypeError: two lines (run again with --debug, and report it)"),
@@ -79,7 +79,7 @@ def test_while_fitting(cli, folder, monkeypatch, error, code, message):
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr(SDPEmbedding, "fit", fail)
+    monkeypatch.setattr(MultiscaleEmbedding, "fit", fail)
     before = snapshot(folder)
     outcome = cli(*EMBED.split())
     assert outcome.code == code
@@ -88,13 +88,15 @@ def test_while_fitting(cli, folder, monkeypatch, error, code, message):
     assert snapshot(folder) == before
 
 
-def test_memory_for_neighbors(cli, folder, monkeypatch):
+def test_memory_for_kernels(cli, folder, monkeypatch):
     def fail(*_, **__):
         raise MemoryError
 
     monkeypatch.setattr(SDPEmbedding, "fit", fail)
-    outcome = cli(*EMBED.split(), "--kernel", "neighbors")
+    outcome = cli(*EMBED.split(), *SDP, "--kernel", "neighbors")
     check(outcome, 1, "t.csv: not enough memory; fit a part of the rows")
+    dense = "the kernel of 30 rows alone takes 6.71e-06 GiB; --method multiscale, or --kernel neighbors, takes far less"
+    check(cli(*EMBED.split(), *SDP), 1, f"t.csv: not enough memory: {dense}")
 
 
 def test_interrupted_fit_is_not_kept(cli, folder, monkeypatch):

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commandline import CLASSES, NAMES, RAW, same, wine_rows, write_csv
+from commandline import CLASSES, NAMES, RAW, SDP, same, wine_rows, write_csv
 from common import WINE, fit
 from elliptope import SDPEmbedding, load, operators
 from elliptope.cli import load_pipeline
@@ -75,7 +75,7 @@ class TestModels:
     def test_labels_of_all_kinds(self, cli, tmp_path, labels):
         X = np.random.default_rng(0).standard_normal((30, 2))
         np.savez(tmp_path / "t.npz", X=X, y=labels)
-        outcome = cli("embed", tmp_path / "t.npz", "--label", "y", "--bandwidth", 2, "--save-model", tmp_path / "m")
+        outcome = cli("embed", tmp_path / "t.npz", *SDP, "--label", "y", "--bandwidth", 2, "--save-model", tmp_path / "m")
         assert outcome.code == 0
         texts = [str(label) for label in labels.astype(str if labels.dtype.kind in "SM" else labels.dtype).tolist()]
         assert [row[0] for row in outcome.table[1]] == texts
@@ -93,16 +93,16 @@ class TestModels:
         same(pipeline.transform(pandas.DataFrame(RAW.data, columns=NAMES)), reference.transform(WINE))
 
     def test_pipeline_without_scaling(self, cli, wine, tmp_path):
-        assert cli("fit", wine, "--drop", "class", "-o", tmp_path / "m").code == 0
+        assert cli("fit", wine, *SDP, "--drop", "class", "-o", tmp_path / "m").code == 0
         assert isinstance(load_pipeline(tmp_path / "m"), SDPEmbedding)
 
     def test_embed_saves_the_same_model(self, cli, wine, model, tmp_path):
-        argv = ("embed", wine, "--standardize", "--label", "class", "--save-model", tmp_path / "other", "-q")
+        argv = ("embed", wine, *SDP, "--standardize", "--label", "class", "--save-model", tmp_path / "other", "-q")
         assert cli(*argv).code == 0
         assert (tmp_path / "other").read_bytes() == model.read_bytes()
 
     def test_json(self, cli, wine, model, tmp_path):
-        facts = cli("fit", wine, "--drop", "class", "--json", "-q", "-o", tmp_path / "m").json
+        facts = cli("fit", wine, *SDP, "--drop", "class", "--json", "-q", "-o", tmp_path / "m").json
         assert (facts["model"], facts["n_samples"], facts["standardized"]) == (str(tmp_path / "m"), 178, False)
         facts = cli("transform", model, wine, "--json", "-o", tmp_path / "z.npy").json
         assert (facts["n_samples"], facts["n_components"], facts["output"]) == (178, 2, str(tmp_path / "z.npy"))
@@ -147,7 +147,7 @@ class TestCertify:
         assert "The parts of the model do not belong together" in outcome.err
 
     def test_what_is_not_optimal_is_confirmed_as_such(self, cli, wine, tmp_path):
-        assert cli("fit", wine, "--drop", "class", "--max-iter", 3, "-o", tmp_path / "m").code == 3
+        assert cli("fit", wine, *SDP, "--drop", "class", "--max-iter", 3, "-o", tmp_path / "m").code == 3
         outcome = cli("certify", tmp_path / "m")
         assert outcome.code == 3
         assert b": confirmed, status 'max_iter'" in outcome.out
@@ -162,7 +162,7 @@ class TestCertify:
 class TestNeighbors:
     @pytest.fixture
     def model(self, cli, wine, tmp_path):
-        argv = ("fit", wine, "--standardize", "--label", "class", "--kernel", "neighbors", "--neighbors", 12)
+        argv = ("fit", wine, *SDP, "--standardize", "--label", "class", "--kernel", "neighbors", "--neighbors", 12)
         outcome = cli(*argv, "-o", tmp_path / "m")
         assert outcome.code == 0
         assert "optimal: 178 rows in" in outcome.err
@@ -186,7 +186,7 @@ class TestNeighbors:
     def test_certify_where_nothing_can_be_factorised(self, cli, wine, tmp_path, monkeypatch):
         """What was tested with random vectors is confirmed by another test, and by a proof."""
         monkeypatch.setattr(operators.sparse, "_LARGEST_DENSE", 10)
-        argv = ("fit", wine, "--standardize", "--label", "class", "--kernel", "neighbors", "-o", tmp_path / "m")
+        argv = ("fit", wine, *SDP, "--standardize", "--label", "class", "--kernel", "neighbors", "-o", tmp_path / "m")
         assert "; probabilistic, relative gap" in cli(*argv).err
         for limit, grade in ((10, "probabilistic"), (1000, "proved")):
             monkeypatch.setattr(operators.sparse, "_LARGEST_DENSE", limit)
@@ -196,7 +196,7 @@ class TestNeighbors:
 
     def test_parts(self, cli, tmp_path):
         rows = [["a", "b"], *([i % 5 + 100 * (i % 2), i * i % 7] for i in range(40))]
-        outcome = cli("embed", write_csv(tmp_path / "t.csv", rows), "--kernel", "neighbors", "--neighbors", 5)
+        outcome = cli("embed", write_csv(tmp_path / "t.csv", rows), *SDP, "--kernel", "neighbors", "--neighbors", 5)
         assert "elliptope: warning: Your data form 2 separate groups; how" in outcome.err
 
     def test_report(self, cli, model, tmp_path):
@@ -205,7 +205,7 @@ class TestNeighbors:
         assert "178" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
     def test_precomputed_models_have_no_scale_to_tell(self, cli, tmp_path):
-        save(fit(np.exp(-(WINE[:, None, 0] - WINE[:, 0]) ** 2), kernel="precomputed"), tmp_path / "m")
+        save(fit(np.exp(-((WINE[:, None, 0] - WINE[:, 0]) ** 2)), kernel="precomputed"), tmp_path / "m")
         assert b"178 rows in" in cli("info", tmp_path / "m").out
 
 

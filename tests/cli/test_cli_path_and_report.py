@@ -6,7 +6,7 @@ import types
 import numpy as np
 import pytest
 
-from commandline import CLASSES, RAW, coordinates, same, write_csv
+from commandline import CLASSES, RAW, SDP, coordinates, same, write_csv
 from common import WINE
 from elliptope import SDPEmbedding, bandwidth_path, load
 
@@ -85,8 +85,21 @@ class TestReport:
 
     def test_of_a_table(self, cli, wine, tmp_path, calls, reference):
         page, coordinates, model = (str(tmp_path / name) for name in ("r.html", "z.csv", "m"))
-        argv = ("report", wine, "--standardize", "--label", "class", "-o", page, "--bandwidths", "1,2", "--title", "Wine")
-        outcome = cli(*argv, "--coordinates", coordinates, "--save-model", model, "--json")
+        argv = (
+            "report",
+            wine,
+            *SDP,
+            "--standardize",
+            "--label",
+            "class",
+            "-o",
+            page,
+            "--bandwidths",
+            "1,2",
+            "--title",
+            "Wine",
+        )
+        outcome = cli(*argv, "--title", "Wine", "--coordinates", coordinates, "--save-model", model, "--json")
         assert outcome.code == 0
         (est, options) = calls[0]
         same(est.embedding_, reference.embedding_)
@@ -108,7 +121,7 @@ class TestReport:
 
     def test_numbers_colour_as_numbers(self, cli, tmp_path, calls):
         rows = [["x", "y", "kind", "name"], *([i % 5, i * i % 7, i / 4, f"r{i}"] for i in range(20))]
-        argv = ("report", write_csv(tmp_path / "t.csv", rows), "--bandwidth", 3, "--label", "kind", "--id", "name")
+        argv = ("report", write_csv(tmp_path / "t.csv", rows), *SDP, "--bandwidth", 3, "--label", "kind", "--id", "name")
         assert cli(*argv, "-o", tmp_path / "r.html", "--no-path").code == 0
         options = calls[0][1]
         assert options["y_name"] == "kind"
@@ -118,7 +131,7 @@ class TestReport:
 
     @pytest.mark.parametrize("kernel", [("--bandwidth", 50), ("--kernel", "neighbors")], ids=["gaussian", "neighbors"])
     def test_scale_of_the_columns_is_told(self, cli, wine, tmp_path, calls, kernel):
-        assert cli("report", wine, "--label", "class", "-o", tmp_path / "r.html", *kernel).code == 0
+        assert cli("report", wine, *SDP, "--label", "class", "-o", tmp_path / "r.html", *kernel).code == 0
         spread = RAW.data.std(axis=0)
         assert "not standardised" in calls[0][1]["preparation"]
         assert f"differ {spread.max() / spread.min():.0f}-fold in spread" in calls[0][1]["preparation"]
@@ -137,7 +150,7 @@ class TestReport:
 
         monkeypatch.setattr(SDPEmbedding, "fit", press)
         page, model, coordinates = (tmp_path / name for name in ("r.html", "m", "z.csv"))
-        argv = ("report", wine, "--standardize", "--label", "class", "--bandwidths", "3,4,5", "-o", page)
+        argv = ("report", wine, *SDP, "--standardize", "--label", "class", "--bandwidths", "3,4,5", "-o", page)
         outcome = cli(*argv, "--save-model", model, "--coordinates", coordinates)
         assert outcome.code == 130
         assert "σ = 3, 4 left out: stopped by hand." in outcome.err
@@ -147,12 +160,12 @@ class TestReport:
 
     def test_no_slider_is_said(self, cli, wine, tmp_path):
         pytest.importorskip("plotly")
-        argv = ("report", wine, "--standardize", "--label", "class", "--method", "rkhs", "-o", tmp_path / "r.html")
+        argv = ("report", wine, *SDP, "--standardize", "--label", "class", "--method", "rkhs", "-o", tmp_path / "r.html")
         assert "There is no slider: this RKHSEmbedding has no bandwidth to vary." in cli(*argv).err
 
     def test_real_page(self, cli, wine, tmp_path):
         pytest.importorskip("elliptope.report")
         pytest.importorskip("plotly")
         page = tmp_path / "r.html"
-        assert cli("report", wine, "--standardize", "--label", "class", "--bandwidths", "3", "-o", page).code == 0
+        assert cli("report", wine, *SDP, "--standardize", "--label", "class", "--bandwidths", "3", "-o", page).code == 0
         assert "class_0" in page.read_text("utf-8")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from commandline import snapshot, wine_rows, write_csv
+from commandline import SDP, snapshot, wine_rows, write_csv
 from common import WINE, fit
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -50,8 +50,8 @@ def large(tmp_path):
 
 def test_shell_pipeline(wine):
     script = (
-        f"cut -d, -f1-13 {wine} | {' '.join(COMMAND)} embed - --standardize -q"
-        f" | {' '.join(COMMAND)} embed - --bandwidth 0.5 -q | tail -n +2"
+        f"cut -d, -f1-13 {wine} | {' '.join(COMMAND)} embed - --standardize --method sdp -q"
+        f" | {' '.join(COMMAND)} embed - --method sdp --bandwidth 0.5 -q | tail -n +2"
     )
     done = subprocess.run(["bash", "-c", script], env=environment(), capture_output=True, timeout=PATIENCE, check=True)
     Z = fit(fit(WINE).embedding_, bandwidth=0.5).embedding_
@@ -105,7 +105,7 @@ def test_interrupted_slider(wine, tmp_path):
     """Ctrl-C while bandwidths are solved for: the page is there, with those that are done."""
     pytest.importorskip("plotly")
     argv = ("--standardize", "--label", "class", "--bandwidths", "1:6:5000", "-o", "r.html", "--save-model", "m")
-    process = start("report", wine, *argv, cwd=tmp_path)
+    process = start("report", wine, *SDP, *argv, cwd=tmp_path)
     try:
         while not process.stderr.readline().startswith(b"3/5000 "):
             assert process.poll() is None

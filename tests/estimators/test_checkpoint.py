@@ -153,7 +153,7 @@ class TestCheckpoint:
         assert file.read_bytes() == before
 
     def test_of_another_version_is_refused(self, file, monkeypatch):
-        monkeypatch.setattr("elliptope.estimators.path.path.__version__", "99.0")
+        monkeypatch.setattr("elliptope.estimators.path.walk.__version__", "99.0")
         with pytest.raises(ValueError, match=r"`elliptope.__version__` was .*, is 99\.0"):
             fit_path(RANK_4, [3.0, 2.0], checkpoint=file)
 

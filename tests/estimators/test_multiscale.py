@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from elliptope import MultiscaleEmbedding, SDPEmbedding, load, recertify, transform_to
+from elliptope.estimators import multiscale
 
 RNG = np.random.default_rng(3)
 X = np.concatenate([RNG.normal(size=(50, 3)) + shift for shift in (0, 3, 6)])
@@ -23,7 +25,7 @@ def test_every_scale_is_a_certified_embedding_of_its_own(fitted):
     new = fitted.transform(NEW)
     density = np.exp(SDPEmbedding(kernel=fitted.kernel).fit(X, sample_weight=W).score_samples(X))
     weights = W * density
-    for at, (t, spread, scale) in enumerate(zip(fitted.diffusion_times, fitted.spreads, fitted.scales_, strict=True)):
+    for at, (t, spread, scale) in enumerate(zip(fitted.diffusion_times, (0.1, 1.0), fitted.scales_, strict=True)):
         alone = SDPEmbedding(
             kernel=fitted.kernel, diffusion_time=t, spread=spread, normalize="unit", tol=fitted.tol, random_state=0
         ).fit(X, sample_weight=weights)
@@ -32,8 +34,8 @@ def test_every_scale_is_a_certified_embedding_of_its_own(fitted):
         other, rank = 1 - at, scale.components.shape[1]
         ranks = [one.components.shape[1] for one in fitted.scales_]
         columns = [c + min(c + at, ranks[other]) for c in range(rank)]  # each scale in turn
-        np.testing.assert_allclose(fitted.embedding_[:, columns], alone.embedding_, atol=1e-6)
-        np.testing.assert_allclose(new[:, columns], alone.transform(NEW), atol=1e-6)
+        np.testing.assert_allclose(fitted.embedding_[:, columns], scale.weight * alone.embedding_, atol=1e-6)
+        np.testing.assert_allclose(new[:, columns], scale.weight * alone.transform(NEW), atol=1e-6)
 
 
 def test_the_extension_is_exact_on_the_sample(fitted):
@@ -79,17 +81,63 @@ def test_stored_streamed_and_certified_again(fitted, tmp_path):
     assert np.isfinite(loaded.score_samples(NEW)).all()
 
 
+def test_automatic_spreads_fall_with_the_number_of_points(monkeypatch):
+    monkeypatch.setattr(multiscale, "_FINE", 0.3 * len(X))  # many fewer than the points that it takes otherwise
+    given = MultiscaleEmbedding(spreads=(0.1, 0.3), random_state=0).fit(X)
+    auto = MultiscaleEmbedding(random_state=0).fit(X)
+    assert [scale.spread for scale in auto.scales_] == [scale.spread for scale in given.scales_]
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"spreads": (0.1,)}, "`diffusion_times`, `spreads` and `weights` must have the same length, got 2, 1 and 2"),
+        ({"spreads": (0.1,)}, "must have the same length, got 2 diffusion_times, 1 spreads, 2 weights"),
         ({"weights": (1, -1)}, "`weights` must be positive and finite, got -1"),
         ({"diffusion_times": 32}, "`diffusion_times` must be a sequence"),
         ({"diffusion_times": (1.5, 1)}, "`diffusion_times` must be an integer of at least 1, got 1.5"),
         ({"spreads": (0.1, -1)}, "`spreads` must be"),
+        ({"spreads": "none"}, "`spreads` must be 'auto' or a sequence with an entry for every scale, got 'none'"),
         ({"n_components": 0}, "`n_components` must be"),
     ],
 )
 def test_bad_parameters_are_refused(parameters, message):
     with pytest.raises(ValueError, match=message):
         MultiscaleEmbedding(**parameters).fit(X)
+
+
+def test_names_and_eigenvalues_go_by_columns(fitted):
+    first, second = (scale.eigenvalues for scale in fitted.scales_)
+    names = fitted.get_feature_names_out().tolist()
+    assert sorted(names) == sorted(
+        f"scale{k}_{c + 1}" for k, values in ((1, first), (2, second)) for c in range(len(values))
+    )
+    assert names[:3] == ["scale1_1", "scale2_1", "scale1_2"]
+    w = fitted.training_.weights
+    for name, value, column in zip(names, fitted.eigenvalues_, fitted.embedding_.T, strict=True):
+        own = first if name.startswith("scale1_") else second
+        assert value == own[int(name.split("_")[1]) - 1]
+        Xi = fitted.scales_[int(name[5]) - 1].components[:, int(name.split("_")[1]) - 1]
+        assert value == pytest.approx((w * Xi**2).sum())
+        np.testing.assert_array_equal(np.sign(Xi), np.sign(column))
+    with pytest.warns(UserWarning, match="the last 2 of"):
+        wide = MultiscaleEmbedding(len(names) + 2, random_state=0).fit(X, sample_weight=W)
+    assert wide.get_feature_names_out().tolist() == [*names, "zero1", "zero2"]
+
+
+def test_an_interrupt_ends_all_scales(monkeypatch):
+    """Ctrl-C in the first scale is not followed by a full solve of the second."""
+    pressed = []
+
+    def callback(estimator, verbose):
+        def press(progress):
+            pressed.append(progress)
+            raise KeyboardInterrupt
+
+        return press
+
+    monkeypatch.setattr("elliptope.estimators.certified.progress_callback", callback)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        est = MultiscaleEmbedding(random_state=0).fit(X)
+    assert [scale.status for scale in est.scales_] == ["interrupted", "interrupted"]
+    assert len(pressed) == 1
+    assert est.scales_[1].n_iter <= 2

@@ -1,6 +1,7 @@
 """The strictly concave program of SDPEmbedding: its extension, its ends, its certificate."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -34,9 +35,43 @@ def test_the_extension_is_exact_on_the_sample(parameters, spread):
     est = fit(spread, **parameters)
     assert est.status_ == "optimal"
     # At s = 1 components with tiny eigenvalues are dropped.
-    np.testing.assert_allclose(
-        est.transform(X), est.embedding_, atol=(1e-3 if est.spread_ == 1 else 1e-6) * abs(est.embedding_).max()
-    )
+    tol = 1e-5 if est.spread_ == 1 else 1e-6
+    np.testing.assert_allclose(est.transform(X), est.embedding_, atol=tol * abs(est.embedding_).max())
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "laplacian", "matern", "neighbors", "overlap"])
+def test_and_for_every_kernel(kernel):
+    """With weights, some of them zero, equal rows, and kernels from narrow to almost constant."""
+    rows, w = np.vstack([X, X[:7]]), np.append(W, np.ones(7))
+    w[::9] = 0
+    scales = [{"bandwidth": 0.2, "n_neighbors": 3}, {"bandwidth": 40.0, "n_neighbors": 30}]
+    for spread in (0.05, 0.5, 3.0, math.inf):
+        for scale in ({}, *scales):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # none of hubs, nor of parts of a graph
+                est = fit(spread, rows, w, kernel=kernel, **scale)
+            assert est.status_ == "optimal"
+            np.testing.assert_allclose(est.transform(rows), est.embedding_, atol=1e-5 * abs(est.embedding_).max())
+
+
+def test_a_spread_too_large_for_several_steps_is_warned_of():
+    """J_ii of eight steps is below the weight of one: those rows are named, and the others are exact."""
+    with pytest.warns(UserWarning, match="`spread` is so large for this `diffusion_time` that `transform`") as caught:
+        est = fit(1.0, bandwidth=0.8, diffusion_time=8)
+    off = np.flatnonzero(abs(est.transform(X) - est.embedding_).max(axis=1) > 1e-6)
+    assert 0 < len(off) < 60
+    assert f"row{'s' if len(off) > 1 else ''} {', '.join(map(str, off[:10]))}" in str(caught[0].message)
+
+
+def test_groups_far_from_each_other_have_definite_positions():
+    """The graph has two parts, so that all seeds, and the bound, tell the same; there is nothing to warn of."""
+    rows = np.vstack([X, X + 1e3])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        one, two = (SDPEmbedding(kernel="overlap", spread=0.05, random_state=seed).fit(rows) for seed in (0, 1))
+    np.testing.assert_allclose(one.embedding_ @ one.embedding_.T, two.embedding_ @ two.embedding_.T, atol=1e-6)
+    with pytest.warns(UserWarning, match="form 2 separate groups"):
+        SDPEmbedding(kernel="overlap", random_state=0).fit(rows)
 
 
 def test_the_scale_of_weights_does_not_matter():

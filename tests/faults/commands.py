@@ -98,7 +98,9 @@ USAGE = {
     ),
     "no jobs": refused(EMBED + " --jobs 0", "--jobs: must be a whole number other than 0 (-1: all cores), got '0'", 2),
     "neighbors of another kernel": refused(
-        EMBED + " --neighbors 5", "--neighbors applies to --kernel neighbors and overlap only", 2
+        EMBED + " --method sdp --neighbors 5",
+        "--neighbors applies to --kernel neighbors and overlap only, not to gaussian (--method sdp)",
+        2,
     ),
     "neighbors of a named kernel": refused(
         EMBED + " --kernel laplacian --neighbors 5", "--neighbors applies to --kernel neighbors and overlap only", 2
@@ -107,17 +109,17 @@ USAGE = {
         EMBED + " --kernel neighbors --neighbors 1", "--neighbors: must be a whole number of at least 2, got '1'", 2
     ),
     "neighbors and a bandwidth": refused(
-        EMBED + " --kernel neighbors --bandwidth 2",
+        EMBED + " --method sdp --kernel neighbors --bandwidth 2",
         "--bandwidth does not apply to --kernel neighbors, which takes --neighbors instead",
         2,
     ),
     "neighbors and a slider": refused(
-        "report t.csv --label kind -o out.html --kernel neighbors --bandwidths 1,2",
+        "report t.csv --method sdp --label kind -o out.html --kernel neighbors --bandwidths 1,2",
         "--bandwidths does not apply to --kernel neighbors",
         2,
     ),
     "metric of another kernel": refused(
-        EMBED + " --metric cosine", "--metric applies to --kernel neighbors and overlap only", 2
+        EMBED + " --method sdp --metric cosine", "--metric applies to --kernel neighbors and overlap only", 2
     ),
     "unknown metric": refused(EMBED + " --kernel overlap --metric cubic", "--metric: invalid choice: 'cubic'", 2),
     "neighbors on a path": refused("path t.csv --drop kind --kernel neighbors", "--kernel neighbors has no bandwidth", 2),
@@ -126,8 +128,51 @@ USAGE = {
     ),
     "unknown kernel": refused(EMBED + " --kernel cubic", "--kernel: invalid choice: 'cubic'", 2),
     "option of another method": refused(
-        EMBED + " --method diffusion --tol 1e-3", "--tol does not apply to --method diffusion, only to sdp, rkhs", 2
+        EMBED + " --method diffusion --tol 1e-3",
+        "--tol does not apply to --method diffusion, only to multiscale, sdp, rkhs",
+        2,
     ),
+    "bandwidth of the default method": refused(
+        EMBED + " --bandwidth 3",
+        "--bandwidth does not apply to --method multiscale, the default, only to sdp, diffusion",
+        2,
+    ),
+    "slider of the default method": refused(
+        "report t.csv --label kind -o out.html --bandwidths 1,2",
+        "--bandwidths does not apply to --method multiscale, the default, only to sdp",
+        2,
+    ),
+    "density of another method": refused(
+        EMBED + " --method sdp --density 0.5", "--density does not apply to --method sdp, only to multiscale", 2
+    ),
+    "scale weights of another method": refused(
+        EMBED + " --method rkhs --scale-weights 1,1", "--scale-weights does not apply to --method rkhs, only to multi", 2
+    ),
+    "spread of another method": refused(
+        EMBED + " --method diffusion --spread 1", "--spread does not apply to --method diffusion, only to multiscale, sdp", 2
+    ),
+    "two spreads for one program": refused(
+        EMBED + " --method sdp --spread 0.1,1", "--spread takes one number for --method sdp, got 2", 2
+    ),
+    "two diffusion times for one program": refused(
+        EMBED + " --method diffusion --diffusion-time 32,1", "--diffusion-time takes one number for --method diffusion", 2
+    ),
+    "negative spread": refused(
+        EMBED + " --spread 0.1,-1", "--spread: must be a number that is not negative, or inf, or several of them, as 32,1", 2
+    ),
+    "diffusion time NaN": refused(
+        EMBED + " --diffusion-time nan", "--diffusion-time: must be a number that is not negative, or several", 2
+    ),
+    "scale weight of zero": refused(EMBED + " --scale-weights 1,0", "--scale-weights: must be a positive number, or", 2),
+    "density without end": refused(EMBED + " --density inf", "--density: must be a finite number, got 'inf'", 2),
+    "large density": refused(EMBED + " --density 9", "`density` must be a number between -4 and 4, got 9.0"),
+    "diffusion time that is not whole": refused(
+        EMBED + " --diffusion-time 2.5,1", "`diffusion_times` must be an integer of at least 1, got 2.5"
+    ),
+    "scales of different numbers": refused(
+        EMBED + " --diffusion-time 8,2,1", "must have the same length, got 3 diffusion_times, 2 weights"
+    ),
+    "unknown method": refused(EMBED + " --method umap", "--method: invalid choice: 'umap'", 2),
     "long delimiter": refused(EMBED + " --delimiter ;;", "--delimiter: must be one character, got ';;'", 2),
     "empty selection": refused(EMBED + " --columns a,,b", "--columns: must be names or positions of columns", 2),
     "bandwidths": refused(
@@ -175,9 +220,7 @@ SAME_FILE = {
     "coordinates in place of their table": refused(
         "embed t.csv --label kind -o t.csv -f", "t.csv: INPUT and -o are the same file; write to another one", 2
     ),
-    "model in place of its table": refused(
-        "fit t.csv --label kind -o t.csv -f", "t.csv: INPUT and -o are the same file", 2
-    ),
+    "model in place of its table": refused("fit t.csv --label kind -o t.csv -f", "t.csv: INPUT and -o are the same file", 2),
     "coordinates in place of their model": refused(
         "transform m t.csv --format csv -o ./m -f", "./m: MODEL and -o are the same file", 2
     ),
@@ -351,7 +394,7 @@ SINGLE = [
     case(
         "model: transform of rows far away",
         lambda: (
-            command("fit", "t.csv", "--label", "kind", "-o", "m", "-q"),
+            command("fit", "t.csv", "--method", "sdp", "--label", "kind", "-o", "m", "-q"),
             command("transform", "m", "far.csv", files={"far.csv": "a,b,c\n0,0,0\n\n1e4,0,0\n"}).err,
         )[1],
         Right("row 2 (line 4), counted from 1 as in the table", lambda err: "row 2 (line 4)" in err and "row 1" not in err),

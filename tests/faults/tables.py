@@ -17,9 +17,7 @@ TABLES = {
     "blank lines": csv_case("\n\n\n", "t.csv: the file is empty"),
     "header alone": csv_case("a,b,c,kind\n", "t.csv: there is a header, but no row of data (--no-header if line 1 is data)"),
     "one row": csv_case("a,b,c,kind\n1,2,3,u\n", "t.csv: 1 row; an embedding takes 2 or more"),
-    "identical rows": csv_case(
-        "a,kind\n" + "1,u\n" * 20, "`bandwidth` cannot be chosen by a rule when all points are identical"
-    ),
+    "identical rows": csv_case("a,kind\n" + "1,u\n" * 20, "`X` must have at least 2 distinct points, got 1"),
     "short row": csv_case(GOOD + "1,2,3\n", "t.csv: row 31 (line 32): 3 cells where the header has 4"),
     "long row": csv_case(
         GOOD + "1,2,3,4,5\n",
@@ -116,7 +114,14 @@ TABLES = {
         "a,kind\n1e-200,u\n2e-200,v\n3e-200,v\n", "too large or too small for a standard deviation", EMBED + " --standardize"
     ),
     "output has that name": csv_case(
-        GOOD.replace("kind", "z1", 1), "two columns of the output would be called 'z1'", "embed t.csv --label z1 -o out.csv"
+        GOOD.replace("kind", "z1", 1),
+        "two columns of the output would be called 'z1'",
+        "embed t.csv --method sdp --label z1 -o out.csv",
+    ),
+    "output has the name of a scale": csv_case(
+        GOOD.replace("kind", "scale1_1", 1),
+        "two columns of the output would be called 'scale1_1'",
+        "embed t.csv --label scale1_1 -o out.csv",
     ),
 }
 BINARY = {

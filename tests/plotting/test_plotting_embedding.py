@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from dataclasses import replace
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -14,8 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from common import CLUSTER, CLUSTERS, RANK_4, WINE, WINE_CLASS, fit
-from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding
+from elliptope import DiffusionMap, MultiscaleEmbedding, RKHSEmbedding, SDPEmbedding
 from elliptope.plotting import EmbeddingDisplay
+from elliptope.plotting._source import verdict
 from pictures import BLUE, GREEN, ORANGE, drawn, facecolours, hexes, legend
 
 ESTIMATORS = [
@@ -314,3 +316,28 @@ class TestBadInput:
         with pytest.raises(ValueError, match="components"):
             EmbeddingDisplay.from_estimator(wine, WINE, components=(9,))
         assert plt.get_fignums() == before
+
+
+def test_two_scales_have_one_picture_and_a_certificate_each():
+    est = MultiscaleEmbedding(random_state=0).fit(WINE)
+    display = EmbeddingDisplay.from_estimator(est, WINE, WINE_CLASS)
+    assert display.view_ == "layout"
+    assert "layout" in display.ax_.get_xlabel()
+    name, line = display.ax_.get_title().splitlines()
+    assert name == "MultiscaleEmbedding, 15 neighbours"
+    gaps = re.fullmatch(r"optimal, proved gaps ≤ (\S+), (\S+)", line).groups()
+    for gap, certificate in zip(gaps, est.certificates_, strict=True):
+        assert certificate.relative_gap <= float(gap) <= 1.11 * certificate.relative_gap
+    plane = EmbeddingDisplay.from_estimator(est, WINE, WINE_CLASS, view="plane").ax_
+    for label, scale in zip((plane.get_xlabel(), plane.get_ylabel()), est.scales_, strict=True):
+        number = est.scales_.index(scale) + 1
+        assert label == f"scale {number}, $\\chi_{{1}}$ ({scale.eigenvalues[0] / scale.eigenvalues.sum():.1%})"
+
+
+def test_grades_that_differ_are_told_apart():
+    proved = fit(WINE, bandwidth=2.0).certificate_
+    probable = replace(proved, grade="probabilistic")
+    unknown = replace(proved, upper_bound=np.inf, gap=np.inf)
+    gap = verdict("optimal", proved).split("≤ ")[1]
+    assert verdict("optimal", proved, probable) == f"optimal, proved gap ≤ {gap}, probabilistic gap ≤ {gap}"
+    assert verdict("max_iter", proved, unknown) == f"max_iter, proved gap ≤ {gap}, no bound on the gap"

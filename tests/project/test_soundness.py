@@ -8,10 +8,15 @@ import pytest
 
 
 @pytest.fixture
-def soundness(monkeypatch):
+def benchmark(monkeypatch):
     """The benchmarks are scripts: they import each other by plain names."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-    return importlib.import_module("soundness")
+    return importlib.import_module
+
+
+@pytest.fixture
+def soundness(benchmark):
+    return benchmark("soundness")
 
 
 def test_no_claim_is_violated(soundness):
@@ -31,3 +36,14 @@ def test_a_known_optimum_is_enclosed(soundness):
     assert float(low) <= 25 + 1e-12
     assert float(high) >= 25 - 1e-12
     assert float(high - low) < 1e-9
+
+
+def test_no_claim_of_the_strictly_concave_program_is_violated(benchmark):
+    spread = benchmark("spread")
+    known = 0
+    for number in range(36):
+        for kind, instance in (spread.fitted(number), spread.solved(number)):
+            tally = spread.Tally()
+            assert spread.check(instance, tally) == [], (number, kind)
+            known += not tally.unknown
+    assert known > 65

@@ -276,7 +276,7 @@ def test_a_neighbour_kernel_has_columns_and_no_slider():
     np.testing.assert_allclose(report.scores, est.score_samples(WINE), atol=1e-12)
     page = render(report, "")
     assert "7 rows of weight zero or equal to another left out" in page
-    assert "kernel and its bandwidth" in page
+    assert "It does not say that the kernel suits the data" in page
     with pytest.raises(ValueError, match="`bandwidths` must be 'auto' or None for an estimator that has no bandwidth"):
         collect(est, bandwidths=[1.0])
 

@@ -21,7 +21,7 @@ def wine():
 
 
 def test_a_table_becomes_one_file_that_loads_nothing(tmp_path):
-    path = write_report(WINE, tmp_path / "page.html", y=WINE_CLASS, bandwidths=[2.0, 3.0])
+    path = write_report(WINE, tmp_path / "page.html", y=WINE_CLASS)
     assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
     text = path.read_text(encoding="utf-8")
     assert PLOTLY in text
@@ -36,8 +36,10 @@ def test_a_table_becomes_one_file_that_loads_nothing(tmp_path):
 
 
 def test_the_same_input_gives_the_same_file(tmp_path):
-    one, two = (write_report(WINE, tmp_path / name, bandwidths=[2.0, 3.0]).read_bytes() for name in ("1.html", "2.html"))
-    assert one == two
+    for given, options in ((WINE, {}), (fit(WINE, bandwidth=2.0), {"bandwidths": [2.5, 3.0]})):
+        names = ("1.html", "2.html")
+        one, two = (write_report(given, tmp_path / name, overwrite=True, **options).read_bytes() for name in names)
+        assert one == two
 
 
 def test_ten_thousand_rows_make_a_small_file(wine):
@@ -110,7 +112,7 @@ def test_bad_arguments_are_named(tmp_path, monkeypatch, wine, options, error, me
 @pytest.mark.parametrize(
     ("estimator", "error", "message"),
     [
-        (DiffusionMap().fit(WINE), TypeError, "`X_or_estimator` must be a table, a fitted SDPEmbedding or RKHSEmbedding"),
+        (DiffusionMap().fit(WINE), TypeError, "`X_or_estimator` must be a table, a fitted MultiscaleEmbedding, SDPE"),
         (SDPEmbedding(), ValueError, "not fitted yet"),
         (RKHSEmbedding(random_state=0).fit(np.r_[WINE, WINE]), ValueError, "must have kept all rows, got 178 points"),
     ],

@@ -5,6 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmarks.spread_programs import (
+    FAMILIES,
+    almost_identity,
+    distance,
+    gaussian_cost,
+    narrow,
+    random_program,
+    value,
+    weights,
+)
 from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
@@ -23,19 +33,7 @@ from elliptope.operators import (
 from elliptope.sdp import Spread, certify, resolve_spread, solve
 from elliptope.sdp.tuning import TUNING
 from sdp.costs import count_calls, gram, indefinite, kernel_cost, psd, unit_rows
-from sdp.programs import (
-    FAMILIES,
-    almost_identity,
-    conic,
-    distance,
-    gaussian_cost,
-    narrow,
-    nearest,
-    nearest_in_extended_precision,
-    random_program,
-    value,
-    weights,
-)
+from sdp.programs import conic, nearest, nearest_in_extended_precision
 
 # L-BFGS alone, which otherwise is left to problems that are too large for dense linear algebra.
 COLUMNS = replace(TUNING, dense_newton_rows=0)

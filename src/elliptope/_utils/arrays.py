@@ -61,8 +61,9 @@ def like(x: Array, y: Any) -> Array:
         return y.astype(np.float32) if is_single(x) else y
     if is_foreign(y):
         return namespace(x).asarray(y, dtype=x.dtype, device=x.device)
-    # Copied: tensors cannot have negative strides, and must not share the memory of an array that the caller keeps.
-    return namespace(x).asarray(np.ascontiguousarray(y), dtype=x.dtype, device=x.device, copy=True)
+    # Copied: tensors cannot have negative strides, and must not share the memory of an array that the caller keeps. An array
+    # of one row may have such strides and pass for contiguous.
+    return namespace(x).asarray(np.array(y, order="C"), dtype=x.dtype, device=x.device)
 
 
 def owned(x: Array) -> Array:
@@ -90,8 +91,8 @@ def has_real_dtype(x: Any) -> bool:
 
 
 def is_single(x: Array) -> bool:
-    """Whether ``x`` is an array of NumPy in single precision."""
-    return isinstance(x, np.ndarray) and x.dtype == np.float32
+    """Whether ``x`` is an array in single precision."""
+    return x.dtype == np.float32 if isinstance(x, np.ndarray) else str(x.dtype).endswith("float32")
 
 
 def in_precision_of(x: Array, y: Array) -> Array:
@@ -132,6 +133,21 @@ def hstack(blocks: Sequence[Array]) -> Array:
     return namespace(blocks[0]).concat(blocks, axis=1)
 
 
+def select_columns(V: Array, used: Array) -> Array:
+    """The columns that are ``used``, an array of truth values of NumPy."""
+    if isinstance(V, np.ndarray):
+        return V[:, used]
+    return hstack([V[:, :0], *(V[:, k : k + 1] for k in np.flatnonzero(used).tolist())])
+
+
+def take_rows(V: Array, rows: Array) -> Array:
+    """The rows with these numbers, an array of NumPy."""
+    if isinstance(V, np.ndarray):
+        return V[rows]
+    xp = namespace(V)
+    return xp.take(V, xp.asarray(rows, device=V.device), axis=0)
+
+
 def hollow(K: Array) -> Array:
     """K with zeros on its diagonal; in NumPy K itself, changed."""
     if isinstance(K, np.ndarray):
@@ -149,7 +165,7 @@ def transposed_product(Q: Array, V: Array) -> Array:
 def row_dots(U: Array, V: Array) -> Array:
     if isinstance(U, np.ndarray):
         return np.einsum("ij,ij->i", U, V)
-    return namespace(U).vecdot(U, V)
+    return namespace(U).sum(U * V, axis=-1)  # many libraries make a product of matrices per row of `vecdot`
 
 
 def row_norms(V: Array) -> Array:

@@ -13,8 +13,8 @@ from ..distributed import ClusterError
 from ..estimators.rkhs_embedding import RKHSEmbedding
 from .console import Console
 from .errors import CommandError, ExitCode, UsageError, listing, missing_extra
-from .models import load_model
-from .options import whole
+from .methods import whole
+from .models import column_names, load_model
 from .streams import exists
 
 # Rows that a task is sent at a time.
@@ -82,7 +82,8 @@ def transform_folder(args: argparse.Namespace, console: Console) -> int:
         raise CommandError(f"{args.input}: there is no column {listing(missing)}")
     X = table[names].map_partitions(_scaled, model, meta=table[names]._meta.astype(float))
     Z = model.est.transform(X)
-    Z = Z.rename(columns=dict(zip(Z.columns, (f"z{k + 1}" for k in range(len(Z.columns))), strict=True)))
+    coordinates = column_names(model.est) or [f"z{k + 1}" for k in range(len(Z.columns))]
+    Z = Z.rename(columns=dict(zip(Z.columns, coordinates, strict=True)))
     for name in reversed(kept):
         Z = Z.assign(**{name: table[name]})
     Z[[*kept, *(name for name in Z.columns if name not in kept)]].to_parquet(args.output, overwrite=args.force)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,17 @@ from scipy import sparse
 
 from .._utils.arrays import Array
 from .._utils.rounding import round_up
-from ..estimators.sdp_embedding import SDPEmbedding
+from ..estimators.multiscale import MultiscaleEmbedding
+from ..estimators.training import Scale
 from ..kernels.choice import find_kernel
 from ..memory.planner import InsufficientMemoryError
+from ..sdp import Certificate
 from .cluster import on_cluster
 from .console import Console
 from .data import Data, read_data
 from .errors import CommandError, ExitCode, counted, listing
-from .models import Model, Standardizer
-from .options import estimator_of, form_of, selection_of
+from .models import Model, Standardizer, column_names
+from .options import form_of, selection_of
 
 # Ratio of standard deviations beyond which the widest columns dominate the distances.
 _UNLIKE = 30.0
@@ -80,9 +83,8 @@ def _some(data: Data, chosen: Array) -> list[str]:
     return [handle for handle, of_these in zip(data.handles, chosen, strict=True) if of_these]
 
 
-def fit(args: argparse.Namespace, data: Data, console: Console) -> Model:
-    """Fit the estimator that the options describe. Ctrl-C ends the command; an unfinished fit is not kept."""
-    est = estimator_of(args)
+def fit(est: Any, args: argparse.Namespace, data: Data, console: Console) -> Model:
+    """Fit the estimator. Ctrl-C ends the command; an unfinished fit is not kept."""
     check_sparse(data, est)
     X, standardizer = scale(args, data, console)
     try:
@@ -108,16 +110,16 @@ def check_sparse(data: Data, est: Any) -> None:
     rule = find_kernel(getattr(est, "kernel", None))
     if data.is_sparse and (rule is None or not rule.accepts_sparse):
         kernels = "--kernel overlap or --kernel neighbors, best with --metric cosine"
-        raise CommandError(f"{data.source}: a sparse matrix; {kernels}, take one")
+        raise CommandError(f"{data.source}: a sparse matrix; --method multiscale, or {kernels}, take one")
 
 
 def _dense_need(est: Any, n: int) -> str:
-    """The memory of a dense kernel, and which kernel needs less."""
+    """The memory of a dense kernel, and which kernel needs less; nothing for a sparse one."""
+    rule = find_kernel(getattr(est, "kernel", None))
+    if rule is not None and "dense" not in rule.operators:
+        return ""
     need = f": the kernel of {n} rows alone takes {8 * n * n / 2**30:.3g} GiB"
-    if not isinstance(est, SDPEmbedding):
-        return need
-    rule = find_kernel(est.kernel)
-    return "" if rule is None or "dense" not in rule.operators else f"{need}; --kernel neighbors takes far less"
+    return need if rule is None else f"{need}; --method multiscale, or --kernel neighbors, takes far less"
 
 
 def exit_code(est: Any) -> ExitCode:
@@ -125,13 +127,24 @@ def exit_code(est: Any) -> ExitCode:
 
 
 def sentence(est: Any) -> str:
-    """The result of a fit, in a line."""
+    """The result of a fit, in a line; of several scales, in a line each."""
     n, k = est.embedding_.shape
     text = f"{counted(n, 'row')} in {counted(k, 'column')}{_scale(est)}"
     if not hasattr(est, "certificate_"):
         return f"{type(est).__name__}: {text}"
-    certificate = est.certificate_
-    return f"{est.status_}: {text}; {certificate.grade}, relative gap {round_up(certificate.relative_gap)} (tol {est.tol:g})"
+    if isinstance(est, MultiscaleEmbedding):
+        scales = [f"  {_scale_line(number, scale)}" for number, scale in enumerate(est.scales_, start=1)]
+        return "\n".join([f"{est.status_}: {text}, {counted(len(scales), 'scale')} (tol {est.tol:g})", *scales])
+    return f"{est.status_}: {text}; {_gap(est.certificate_)} (tol {est.tol:g})"
+
+
+def _scale_line(number: int, scale: Scale) -> str:
+    rank = counted(len(scale.eigenvalues), "component")
+    return f"scale {number}, diffusion time {scale.diffusion_time}: {scale.status}, {rank}; {_gap(scale.certificate)}"
+
+
+def _gap(certificate: Certificate) -> str:
+    return f"{certificate.grade}, relative gap {round_up(certificate.relative_gap)}"
 
 
 def _scale(est: Any) -> str:
@@ -168,12 +181,21 @@ def facts(model: Model) -> dict[str, Any]:
             found[name] = value
     if hasattr(est, "certificate_"):
         found["certificate"] = certificate_facts(est.certificate_)
+    if isinstance(est, MultiscaleEmbedding):
+        found |= {"coordinates": column_names(est), "scales": [_scale_facts(scale) for scale in est.scales_]}
     return found
 
 
-def certificate_facts(certificate: Any) -> dict[str, Any]:
+def _scale_facts(scale: Scale) -> dict[str, Any]:
+    names = ("diffusion_time", "spread", "weight", "status", "eigenvalues", "n_iter", "n_products")
+    return {**{name: getattr(scale, name) for name in names}, "certificate": certificate_facts(scale.certificate)}
+
+
+def certificate_facts(certificate: Certificate) -> dict[str, Any]:
     names = ("grade", "objective", "upper_bound", "gap", "failure_probability", "min_eigenvalue", "stationarity")
     found = {"relative_gap": certificate.relative_gap, **{name: getattr(certificate, name) for name in names}}
+    if math.isfinite(certificate.distance_bound):  # the optimum is unique
+        found["distance_bound"] = certificate.distance_bound
     if certificate.error_below or certificate.error_above:  # an approximate problem was solved
         found |= {"exact_interval": certificate.exact_interval, "exact_relative_gap": certificate.exact_relative_gap}
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,20 +57,23 @@ class Target:
         if others and self.format == "npy" and not self.within_json:
             raise CommandError(f"{self.path}: npy holds numbers only, without {others}; write csv, tsv, npz or parquet")
 
-    def write(self, table: dict[str, Array], console: Console) -> None:
+    def write(self, table: dict[str, Array], console: Console, names: Sequence[str] | None = None) -> None:
+        """Write the table; ``names`` are those of the columns of its matrix."""
         with open_output(self.path, self.force) as stream:
-            write_table(table, stream, self.format)
+            write_table(table, stream, self.format, names)
         if self.path != STANDARD:
             console.note(f"written: {self.path}")
 
 
-def write_result(target: Target, table: dict[str, Array], facts: dict[str, Any], console: Console) -> None:
-    """Write the table and report the facts, which include the table if it goes to JSON."""
+def write_result(
+    target: Target, table: dict[str, Array], facts: dict[str, Any], console: Console, names: Sequence[str] | None = None
+) -> None:
+    """Write the table and report the facts, which include the table if it goes to JSON. ``names`` as for a target."""
     if target.within_json:
-        columns = flatten(table)
+        columns = flatten(table, names)
         rows = [list(row) for row in zip(*(column.tolist() for column in columns.values()), strict=True)]
         console.result({**facts, "columns": list(columns), "rows": rows})
         return
-    target.write(table, console)
+    target.write(table, console, names)
     if target.path != STANDARD:
         console.result({**facts, "output": target.path})

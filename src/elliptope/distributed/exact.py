@@ -16,9 +16,10 @@ import numpy as np
 from .._utils.arrays import Array
 from ..kernels.base import Kernel
 from ..kernels.stationary import Gaussian
+from ..operators.recomputed import TileErrors
 from ..operators.tiled.gaussian import GaussianTiles, gaussian_coordinates
 from ..operators.tiled.operator import TiledOperator, make_tiles
-from ..operators.tiled.tiles import BlockTiles, TileErrors, Tiles
+from ..operators.tiled.tiles import BlockTiles, Tiles
 from .cluster import Cluster, task
 from .log import NO_LOG, ProductLog
 from .order import BLOCK_ROWS, Part, assign, cut_at_borders, cut_rows, cut_work, fold, pairs_in

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from .._utils.arrays import Array, is_dask
 from .._utils.checks import check_integer
+from .._utils.devices import on_cpu, refuse_device
 from ..kernels.base import FittedFormula, FittedKernel, KernelRule
 from ..kernels.metrics import RowError
 from ..kernels.neighborhoods import NeighborhoodRule
@@ -70,7 +71,7 @@ class RemoteFit:
         return kernel, DistributedSparseOperator(K, w, self.log)
 
 
-def find_cluster(X: Any, sample_weight: Any, operator: str) -> tuple[Any, Any, RemoteFit | None]:
+def find_cluster(X: Any, sample_weight: Any, operator: str, device: Any = None) -> tuple[Any, Any, RemoteFit | None]:
     """Rows and weights, here, and the cluster for a fit to them; None for it where the fit is to be here, too.
 
     Chunks of Dask are fitted by its cluster, unless another ``operator`` was asked for.
@@ -78,12 +79,14 @@ def find_cluster(X: Any, sample_weight: Any, operator: str) -> tuple[Any, Any, R
     remote = operator == DASK or (is_dask(X) and operator == "auto")
     if not remote and not is_dask(X) and not is_dask(sample_weight):
         return X, sample_weight, None
+    if remote:
+        refuse_device(device, X, "a fit on a cluster")
     cluster, rows, shape = Cluster(), None, getattr(X, "shape", ())
     if remote and len(shape) == 2 and all(isinstance(size, Integral) for size in shape):
         check_client(*shape)
     if is_dask(X):
         X, rows = collect(X, cluster)
-    return X, collect_vector(sample_weight, cluster), RemoteFit(cluster, rows) if remote else None
+    return on_cpu(X), on_cpu(collect_vector(sample_weight, cluster)), RemoteFit(cluster, rows) if remote else None
 
 
 def check_rule(rule: KernelRule, X: Any, kernel: Any) -> None:

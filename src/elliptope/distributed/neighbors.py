@@ -54,6 +54,7 @@ class TrainingScales:
 
     scales: Array
     neighborhoods: sparse.csr_array | None
+    device: None = None  # workers compute on their CPUs
 
 
 def fit_neighbors(

@@ -11,9 +11,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from .._utils.arrays import Array
 from .._utils.callers import underflows_to_zero
+from .._utils.devices import as_given
 from .._utils.threads import count_threads
 from ..kernels.choice import find_kernel
 from ..kernels.metrics import PRECOMPUTED
+from ..memory.device import device_errors
 from ..persistence import save
 from .extension import Extension
 from .lazy import takes_dask
@@ -62,6 +64,7 @@ class KernelEmbedding(Embedding):
     bandwidth: float | str
     metric: str | Callable
     n_jobs: int | None
+    device: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -83,12 +86,14 @@ class KernelEmbedding(Embedding):
         Low for outliers. A training point counts itself, so that its score is at least the log of its own weight; scores of
         training points and of new ones are not on one scale. For ``kernel="precomputed"``, X is the cross-kernel block.
         """
-        return self._score_rows(self._check_new(X))
+        return as_given(self._score_rows(self._check_new(X), device=self._device_for(X)), X)
 
     @underflows_to_zero
-    def _score_rows(self, X: Array, *, first: int = 0) -> Array:
+    def _score_rows(self, X: Array, *, first: int = 0, device: Any | None = None) -> Array:
         extension: Extension = self.training_.extension
-        return extension.log_mass(X, numbers=range(first, first + X.shape[0]), n_jobs=count_threads(self.n_jobs))
+        numbers, n_jobs = range(first, first + X.shape[0]), count_threads(self.n_jobs)
+        with device_errors(device):
+            return extension.log_mass(X, numbers=numbers, n_jobs=n_jobs, device=device)
 
 
 def finish(Xi: Array, n_components: int, normalize: str | None) -> Array:

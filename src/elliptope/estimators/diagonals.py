@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from .._utils.arrays import Array
+from .._utils.arrays import Array, as_numpy
 from .._utils.checks import check_vector
 from ..kernels.base import FittedKernel
 from ..operators import KernelOperator
@@ -32,7 +32,7 @@ class KernelDiagonal:
 
     def on_sample(self, X: Array | None, rows: Array, operator: KernelOperator) -> Array:
         """Entries that are zero to rounding come back as exactly zero."""
-        return np.where(operator.contrast() > _CONSTANT_KERNEL, operator.abar_diagonal(), 0.0)
+        return np.where(as_numpy(operator.contrast()) > _CONSTANT_KERNEL, as_numpy(operator.abar_diagonal()), 0.0)
 
     def log_radius(self, attention: Attention) -> Array:
         k, log_m = self.kernel.diagonal(attention.X), attention.log_mass

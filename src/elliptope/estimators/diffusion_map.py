@@ -11,12 +11,14 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from sklearn.exceptions import ConvergenceWarning
 
-from .._utils.arrays import Array
+from .._utils.arrays import Array, as_numpy, like, namespace
 from .._utils.callers import underflows_to_zero, warn
 from .._utils.checks import check_integer, check_non_negative
+from .._utils.devices import as_given
 from .._utils.rounding import TINY
 from .._utils.threads import count_threads
 from ..kernels.choice import find_kernel
+from ..memory.device import device_errors
 from ..operators import KernelOperator
 from .advice import NO_NEIGHBOURS, is_identity
 from .base import KernelEmbedding, finish, fix_signs
@@ -50,7 +52,7 @@ class DiffusionMap(KernelEmbedding):
     ----------
     n_components : int
         Leading eigenvectors kept, the trivial one not counted; at most n - 1.
-    kernel, bandwidth, normalize, n_neighbors, metric, n_jobs
+    kernel, bandwidth, normalize, n_neighbors, metric, n_jobs, device
         As for :class:`~elliptope.SDPEmbedding`.
     diffusion_time : float
         t ≥ 0; 0 gives the normalised eigenvectors of the paper's figures.
@@ -75,6 +77,7 @@ class DiffusionMap(KernelEmbedding):
         n_neighbors: int = 15,
         metric: str | Callable = "euclidean",
         n_jobs: int | None = None,
+        device: Any = None,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -84,6 +87,7 @@ class DiffusionMap(KernelEmbedding):
         self.n_neighbors = n_neighbors
         self.metric = metric
         self.n_jobs = n_jobs
+        self.device = device
 
     @underflows_to_zero
     def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> DiffusionMap:
@@ -91,22 +95,25 @@ class DiffusionMap(KernelEmbedding):
         k = check_integer("n_components", self.n_components, 1)
         t = check_non_negative("diffusion_time", self.diffusion_time)
         rule = find_kernel(self.kernel)
-        posed = pose(
-            X, sample_weight, self, only="sparse" if rule is not None and rule.operators == ("sparse",) else "dense"
-        )
+        only = "sparse" if rule is not None and rule.operators == ("sparse",) else "dense"
+        posed = pose(X, sample_weight, self, only=only)
+        with device_errors(posed.device):
+            return self._fit(posed, k, t)
+
+    def _fit(self, posed: Posed, k: int, t: float) -> DiffusionMap:
         A = posed.operator
         if k > A.n - 1:
             raise ValueError(
                 f"`n_components` must be at most n - 1 = {A.n - 1} for {A.n} samples of positive weight, got {k}."
             )
-        A.set_row_scale(np.sqrt(A.w))
+        A.set_row_scale(namespace(A.w).sqrt(A.w))
         values, U = _leading_eigenvectors(A, k)
         eigenvalues = np.maximum(values, 0.0)
         live = eigenvalues > _ZERO
         psi = fix_signs(self._at_points(posed, U / np.sqrt(posed.sample.w)[:, None], eigenvalues, live))
         factor = np.where(live, eigenvalues, 0.0) ** t * live
         training = DiffusionTraining(posed.sample.rows, self.normalize, _divided(posed, psi, eigenvalues, live), factor)
-        psi = posed.at_all_rows(psi * factor, lambda X, numbers: _embed(training, X, numbers, self.n_jobs))
+        psi = posed.at_all_rows(psi * factor, lambda X, numbers: _embed(training, X, numbers, self.n_jobs, posed.device))
         _warn(A, live, posed.rule.scale_parameter)
         _warn_of_time(t, factor[live])
         return self._keep(
@@ -124,20 +131,23 @@ class DiffusionMap(KernelEmbedding):
         if light.any():
             extension = _divided(posed, psi, eigenvalues, live)
             numbers, n_jobs = posed.sample.rows[light], count_threads(self.n_jobs)
-            psi[light] = extension.nystroem(posed.point_rows[light], numbers=numbers, n_jobs=n_jobs)
+            psi[light] = extension.nystroem(
+                posed.point_rows[light], numbers=numbers, n_jobs=n_jobs, device=posed.device
+            )
         return psi
 
     def fit_transform(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Array:
-        """Fit, and return ``embedding_``."""
-        return self.fit(X, sample_weight=sample_weight).embedding_
+        """Fit, and return ``embedding_``; a tensor where X is one."""
+        return as_given(self.fit(X, sample_weight=sample_weight).embedding_, X)
 
     @takes_dask
     def transform(self, X: Array) -> Array:
         """Embed new rows by the Nyström formula; on training points this is the embedding itself."""
-        return self._transform_rows(self._check_new(X))
+        return self._transform(X)
 
-    def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
-        return _embed(self.training_, X, range(first, first + X.shape[0]), self.n_jobs)
+    def _embed_rows(self, X: Array, *, first: int = 0, device: Any | None = None) -> Array:
+        with device_errors(device):
+            return _embed(self.training_, X, range(first, first + X.shape[0]), self.n_jobs, device)
 
 
 def _divided(posed: Posed, psi: Array, eigenvalues: Array, live: Array) -> Extension:
@@ -166,8 +176,9 @@ def _warn_of_time(t: float, factor: Array) -> None:
         )
 
 
-def _embed(training: DiffusionTraining, X: Array, numbers: Numbers, n_jobs: int | None) -> Array:
-    return training.extension.nystroem(X, numbers=numbers, n_jobs=count_threads(n_jobs)) * training.factor
+def _embed(training: DiffusionTraining, X: Array, numbers: Numbers, n_jobs: int | None, device: Any | None) -> Array:
+    psi = training.extension.nystroem(X, numbers=numbers, n_jobs=count_threads(n_jobs), device=device)
+    return psi * training.factor
 
 
 def _leading_eigenvectors(A: KernelOperator, k: int) -> tuple[Array, Array]:
@@ -183,7 +194,7 @@ def _leading_eigenvectors(A: KernelOperator, k: int) -> tuple[Array, Array]:
     restarts = 100 if A.has_entries else _MOST_RESTARTS
     options = {"which": "LA", "v0": start, "ncv": max(4 * k, 40), "maxiter": restarts}
     try:
-        values, U = eigsh(_linear(A.matmat, A.n), k=k, **options)
+        values, U = eigsh(_linear(partial(_product, A), A.n), k=k, **options)
         while True:
             missed, V = eigsh(_linear(partial(_deflated, A, values, U), A.n), k=1, **options)
             if missed[0] <= values.min() + _REPEATED:
@@ -204,7 +215,11 @@ def _leading_eigenvectors(A: KernelOperator, k: int) -> tuple[Array, Array]:
 
 
 def _deflated(A: KernelOperator, values: Array, U: Array, V: Array) -> Array:
-    return A @ V - U @ (values[:, None] * (U.T @ V))
+    return _product(A, V) - U @ (values[:, None] * (U.T @ V))
+
+
+def _product(A: KernelOperator, V: Array) -> Array:
+    return as_numpy(A.matmat(like(A.m, V)))
 
 
 def _linear(matmat: Callable[[Array], Array], n: int) -> LinearOperator:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import logsumexp
@@ -27,6 +27,7 @@ from .._utils.checks import name_rows
 from .._utils.threads import in_order
 from ..kernels.base import FittedFormula, FittedKernel
 from ..kernels.metrics import RowError
+from ..kernels.stationary import has_profile
 from ..operators import weight_unit
 
 # Row numbers, one for every row.
@@ -80,10 +81,13 @@ class Extension:
         """log m_e at the training points, (n,)."""
         return np.log(self.m) + math.log(weight_unit(self.w))
 
-    def attend(self, X: Array, *, numbers: Numbers | None = None, n_jobs: int = 1) -> Iterator[tuple[slice, Attention]]:
+    def attend(
+        self, X: Array, *, numbers: Numbers | None = None, n_jobs: int = 1, device: Any | None = None
+    ) -> Iterator[tuple[slice, Attention]]:
         """Blocks of rows of ``X`` with their means; every thread holds the kernel values of one block.
 
-        ``numbers`` are those that the rows have in what the user gave, where they are not all of it.
+        ``numbers`` are those that the rows have in what the user gave, where they are not all of it. On a ``device`` kernel
+        values are never stored, or neighbours are searched for there.
         """
         numbers = range(X.shape[0]) if numbers is None else numbers
         unit = weight_unit(self.w)
@@ -93,11 +97,18 @@ class Extension:
         log_w, log_self = np.log(w), 0.5 * np.log(self.self_similarity)
         # By Cauchy and Schwarz no training point is more similar to x_i, in this measure, than x_i itself.
         log_scale = log_self if np.ptp(log_self) else None
+        if device is not None and isinstance(self.kernel, FittedFormula) and has_profile(self.kernel.formula):
+            for part, mean, log_mass, nearest in _on_device(device, self.kernel, w, values)(X):
+                named = np.asarray(numbers[part])
+                _refuse_lost_rows(log_mass, named)
+                yield part, Attention(X[part], named, mean - c, log_mass, nearest, unit)
+            return
+        kernel = self.kernel.on(device)
 
         def block(part: slice) -> tuple[slice, Attention]:
             rows, named = X[part], np.asarray(numbers[part])
             try:
-                sums, total, top, nearest = self._accumulate(rows, values, log_w, log_scale)
+                sums, total, top, nearest = _accumulate(kernel, rows, values, log_w, log_scale)
             except RowError as error:
                 raise RowError(error.message, named[error.rows]) from None
             _refuse_lost_rows(top, named)
@@ -108,41 +119,17 @@ class Extension:
         parts = blocks(0, X.shape[0], self.rows_together(X.shape[1]))
         yield from in_order(block, parts, 1 if self.kernel.threaded else n_jobs)
 
-    def _accumulate(
-        self, X: Array, values: Array, log_w: Array, log_scale: Array | None
-    ) -> tuple[Array, Array, Array, Array]:
-        """Σ_i q_i v_i, Σ_i q_i, log t and the nearest point of every row, with q_i = w_i k(x, x_i)/t, t the largest w_i k.
-
-        The kernel gives training points some at a time; where a larger t comes, the sums so far are scaled down to it.
-        """
-        b = X.shape[0]
-        sums, total, top = np.zeros((b, values.shape[1])), np.zeros(b), np.full(b, -np.inf)
-        closest, nearest = np.full(b, -np.inf), np.zeros(b, dtype=np.intp)
-        for tile in self.kernel.rows(X):
-            similarity, found = tile.nearest(log_scale)
-            closer = similarity > closest
-            closest[closer], nearest[closer] = similarity[closer], found[closer]
-            higher = np.maximum(top, tile.add(log_w))
-            # A row whose weights are all zero so far has no largest one; any finite shift will do.
-            tile_sums, tile_total = tile.sums(np.where(np.isfinite(higher), higher, 0.0), values)
-            with np.errstate(invalid="ignore"):
-                before = np.where(np.isfinite(top), np.exp(top - higher), 0.0)
-            sums = sums * before[:, None] + tile_sums
-            total = total * before + tile_total
-            top = higher
-        return sums, total, top, nearest
-
-    def log_mass(self, X: Array, *, numbers: Numbers | None = None, n_jobs: int = 1) -> Array:
-        """log m_e(x), shape (len(X),): the log of the kernel density, up to a constant."""
+    def log_mass(self, X: Array, **how: Any) -> Array:
+        """log m_e(x), shape (len(X),): the log of the kernel density, up to a constant; options as for :meth:`attend`."""
         out = np.empty(X.shape[0])
-        for part, attention in self.attend(X, numbers=numbers, n_jobs=n_jobs):
+        for part, attention in self.attend(X, **how):
             out[part] = attention.log_mass + math.log(attention.unit)
         return out
 
-    def nystroem(self, X: Array, *, numbers: Numbers | None = None, n_jobs: int = 1) -> Array:
+    def nystroem(self, X: Array, **how: Any) -> Array:
         r""":math:`\sum_i w_i \bar a_e(x)_i f_i`, shape (len(X), r): the linear (Nyström) extension."""
         out = np.empty((X.shape[0], self.F.shape[1]))
-        for part, attention in self.attend(X, numbers=numbers, n_jobs=n_jobs):
+        for part, attention in self.attend(X, **how):
             out[part] = attention.mean * np.exp(0.5 * attention.log_mass)[:, None]
         return out
 
@@ -151,9 +138,7 @@ class Extension:
         X: Array,
         diagonal: Diagonal,
         directions: Directions | None = None,
-        *,
-        numbers: Numbers | None = None,
-        n_jobs: int = 1,
+        **how: Any,
     ) -> Array:
         r"""The paper's extension: the Nyström direction with length :math:`\sqrt{d(x)}`, shape (len(X), r).
 
@@ -162,7 +147,7 @@ class Extension:
         """
         out = np.empty((X.shape[0], self.F.shape[1]))
         capped: list[Array] = []
-        for part, attention in self.attend(X, numbers=numbers, n_jobs=n_jobs):
+        for part, attention in self.attend(X, **how):
             log_radius = diagonal.log_radius(attention)
             far = log_radius > _MAX_LOG_RADIUS
             if far.any():
@@ -177,6 +162,37 @@ class Extension:
                 f"direction is exact; their radius is capped at {math.exp(_MAX_LOG_RADIUS):.3g}."
             )
         return out
+
+
+def _on_device(device: Any, kernel: FittedFormula, w: Array, values: Array) -> Any:
+    from ..operators.cuda.attention import Attention as DeviceAttention
+
+    return DeviceAttention(kernel.formula, kernel.points, w, values, device)
+
+
+def _accumulate(
+    kernel: FittedKernel, X: Array, values: Array, log_w: Array, log_scale: Array | None
+) -> tuple[Array, Array, Array, Array]:
+    """Σ_i q_i v_i, Σ_i q_i, log t and the nearest point of every row, with q_i = w_i k(x, x_i)/t, t the largest w_i k.
+
+    The kernel gives training points some at a time; where a larger t comes, the sums so far are scaled down to it.
+    """
+    b = X.shape[0]
+    sums, total, top = np.zeros((b, values.shape[1])), np.zeros(b), np.full(b, -np.inf)
+    closest, nearest = np.full(b, -np.inf), np.zeros(b, dtype=np.intp)
+    for tile in kernel.rows(X):
+        similarity, found = tile.nearest(log_scale)
+        closer = similarity > closest
+        closest[closer], nearest[closer] = similarity[closer], found[closer]
+        higher = np.maximum(top, tile.add(log_w))
+        # A row whose weights are all zero so far has no largest one; any finite shift will do.
+        tile_sums, tile_total = tile.sums(np.where(np.isfinite(higher), higher, 0.0), values)
+        with np.errstate(invalid="ignore"):
+            before = np.where(np.isfinite(top), np.exp(top - higher), 0.0)
+        sums = sums * before[:, None] + tile_sums
+        total = total * before + tile_total
+        top = higher
+    return sums, total, top, nearest
 
 
 def unit_rows(F: Array) -> Array:

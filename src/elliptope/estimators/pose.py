@@ -11,15 +11,18 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from .._utils.arrays import Array
+from .._utils.arrays import Array, as_numpy
 from .._utils.checks import check_choice
+from .._utils.devices import find_device, on_cpu
 from .._utils.fingerprints import describe
 from .._utils.threads import count_threads
 from .._version import __version__
 from ..distributed.fit import DASK, check_rule, find_cluster
 from ..distributed.log import ProductLog
 from ..kernels.base import FittedFormula, FittedKernel, KernelRule
-from ..kernels.choice import KERNEL_NAMES, find_kernel, unknown_kernel
+from ..kernels.choice import KERNEL_NAMES, NamedKernel, find_kernel, unknown_kernel
+from ..kernels.stationary import has_profile
+from ..memory.device import check_device_memory, device_errors
 from ..memory.planner import choose_operator, size_of
 from ..operators import (
     DenseOperator,
@@ -40,7 +43,9 @@ from .spread import SpreadDirections
 # Weights below this part of the largest count as zero: squares of them would.
 _NO_WEIGHT = 1e-100
 # Parameters that products do not depend on.
-_IMMATERIAL = ("n_jobs", "verbose", "n_components", "normalize")
+_IMMATERIAL = ("n_jobs", "device", "verbose", "n_components", "normalize")
+# Rows from which on device="auto" takes a device, with a kernel of neighbours and with others; docs/gpu.md has the evidence.
+_WORTH_A_DEVICE = {"sparse": 50_000, "tiled": 5_000, "dense": 5_000}
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,7 @@ class Posed:
     rule: KernelRule
     kernel: FittedKernel  # the rule, fitted to the points
     operator: KernelOperator
+    device: Any | None  # where the operator is; None for the CPU
 
     def weighted_by_density(self, exponent: float) -> Posed:
         r"""The program with weights :math:`w_i m_i^\beta`, of the same total, for β = ``exponent``.
@@ -63,7 +69,8 @@ class Posed:
             return self
         if not A.stored:
             raise ValueError(f"`density` must be 0 unless the kernel is stored, got {exponent!r}.")
-        scaled = w * (A.m / A.m.max()) ** exponent
+        m = as_numpy(A.m)
+        scaled = w * (m / m.max()) ** exponent
         scaled *= w.sum() / scaled.sum()
         return replace(self, sample=replace(self.sample, w=scaled), operator=A.reweighted(scaled))
 
@@ -83,7 +90,7 @@ class Posed:
     def extension(self, F: Array) -> Extension:
         """The extension of F, (n, r), from the points to new rows."""
         A = self.operator
-        return Extension(self.kernel, self.sample.w, A.m, A.M, A.kernel_diagonal(), F)
+        return Extension(self.kernel, self.sample.w, as_numpy(A.m), A.M, as_numpy(A.kernel_diagonal()), F)
 
     def directions(self, s: float, Xi: Array, e: Array) -> SpreadDirections | None:
         """The rule for directions of new rows, for the weight s of the quadratic term and weights e of rows of Ξ."""
@@ -110,6 +117,38 @@ def pose(X: Any, sample_weight: Any, estimator: Any, *, only: str | None = None,
     """
     check_choice("normalize", estimator.normalize, (None, "unit"))
     n_jobs = count_threads(estimator.n_jobs)
+    rule = _find_rule(estimator, X)
+    X, sample_weight, remote = find_cluster(X, sample_weight, getattr(estimator, "operator", "auto"), estimator.device)
+    if remote is not None:
+        check_rule(rule, X, estimator.kernel)
+        operator, device = DASK, None
+    elif checkpoint is not None:
+        raise ValueError("`checkpoint` must be None unless the fit is on a cluster, by operator='dask' or with dask arrays.")
+    else:
+        device = find_device(estimator.device, X)
+        X, sample_weight = on_cpu(X), on_cpu(sample_weight)
+        size = size_of(X, None if rule.pairwise else sample_weight)
+        if device is not None and size is not None:
+            operator, device = _plan_on(device, size, rule, estimator)
+        if device is None or size is None:
+            operator = _plan(size, estimator, only, n_jobs)
+    given = validate_rows(X, sample_weight, estimator, accept_sparse=rule.accepts_sparse, pairwise=rule.pairwise)
+    sample = _points(given, rule)
+    parameters = {name: getattr(estimator, name) for name in rule.parameters}
+    if remote is not None:
+        if checkpoint is not None:
+            remote.log = ProductLog(checkpoint, _fingerprint(given, estimator))
+        kernel, J = remote.build(rule, given.X, sample.rows, sample.w, parameters)
+    else:
+        with device_errors(device):
+            if rule.uses_device:
+                parameters["device"] = device
+            kernel = rule.fit(given.X, sample.rows, **parameters)
+            J = _build(operator, kernel, sample.w, estimator, n_jobs, device)
+    return Posed(given, sample, rule, kernel.without_matrix().on(None), J, device)
+
+
+def _find_rule(estimator: Any, X: Any) -> KernelRule:
     rule = find_kernel(estimator.kernel)
     if rule is None:
         raise unknown_kernel(estimator.kernel, KERNEL_NAMES)
@@ -119,23 +158,7 @@ def pose(X: Any, sample_weight: Any, estimator: Any, *, only: str | None = None,
             f"`X` must be dense for kernel={estimator.kernel!r}, got a sparse matrix; the kernels 'neighbors' and 'overlap' "
             f"take one."
         )
-    X, sample_weight, remote = find_cluster(X, sample_weight, getattr(estimator, "operator", "auto"))
-    if remote is not None:
-        check_rule(rule, X, estimator.kernel)
-    elif checkpoint is not None:
-        raise ValueError("`checkpoint` must be None unless the fit is on a cluster, by operator='dask' or with dask arrays.")
-    operator = DASK if remote else _plan(size_of(X, None if rule.pairwise else sample_weight), estimator, only, n_jobs)
-    given = validate_rows(X, sample_weight, estimator, accept_sparse=rule.accepts_sparse, pairwise=rule.pairwise)
-    sample = _points(given, rule)
-    parameters = {name: getattr(estimator, name) for name in rule.parameters}
-    if remote is not None:
-        if checkpoint is not None:
-            remote.log = ProductLog(checkpoint, _fingerprint(given, estimator))
-        kernel, J = remote.build(rule, given.X, sample.rows, sample.w, parameters)
-    else:
-        kernel = rule.fit(given.X, sample.rows, **parameters)
-        J = _build(operator, kernel, sample.w, estimator, n_jobs)
-    return Posed(given, sample, rule, kernel.without_matrix(), J)
+    return rule
 
 
 def _fingerprint(given: Rows, estimator: Any) -> dict[str, str]:
@@ -181,6 +204,26 @@ def _plan(size: tuple[int, int] | None, estimator: Any, only: str | None, n_jobs
     )
 
 
+def _plan_on(device: Any, size: tuple[int, int], rule: KernelRule, estimator: Any) -> tuple[str, Any | None]:
+    """The operator on a device, and the device; None where device="auto" is better off on the CPU.
+
+    Kernels that products on a device know are computed again for every product, whatever n.
+    """
+    auto, asked = str(estimator.device) == "auto", getattr(estimator, "operator", "auto")
+    recomputed = isinstance(rule, NamedKernel) or has_profile(rule)
+    possible = ("sparse",) if rule.operators == ("sparse",) else ("tiled", "dense")[not recomputed :]
+    if asked not in ("auto", *possible):
+        if auto:
+            return asked, None
+        allowed = ", ".join(map(repr, ("auto", *possible)))
+        raise ValueError(f"`operator` must be one of {allowed} on a device, got {asked!r}; use device='cpu'.")
+    operator = possible[0] if asked == "auto" else asked
+    if auto and size[0] < _WORTH_A_DEVICE[operator]:
+        return operator, None
+    check_device_memory(*size, operator, device, estimator.n_neighbors)
+    return operator, device
+
+
 def _points(given: Rows, rule: KernelRule) -> Sample:
     w = np.where(given.w < _NO_WEIGHT * given.w.max(), 0.0, given.w)
     weighted = np.count_nonzero(w)
@@ -194,8 +237,28 @@ def _points(given: Rows, rule: KernelRule) -> Sample:
     return distinct_points(given.X, w) if merged else weighted_rows(w)
 
 
-def _build(name: str, kernel: FittedKernel, w: Array, estimator: Any, n_jobs: int) -> KernelOperator:
+def _build_on(device: Any, name: str, kernel: FittedKernel, w: Array, n_jobs: int) -> KernelOperator:
+    """The same on a device."""
+    import torch
+
+    if kernel.is_sparse:
+        from ..operators.cuda.sparse import CudaSparseOperator
+
+        return CudaSparseOperator(kernel.matrix(n_jobs), device, w)
+    if name == "dense":
+        return DenseOperator(torch.tensor(kernel.matrix(n_jobs), device=device), w)
+    from ..operators.cuda.operator import CudaOperator
+
+    assert isinstance(kernel, FittedFormula)
+    return CudaOperator(kernel.formula, torch.tensor(kernel.points, device=device), w)
+
+
+def _build(
+    name: str, kernel: FittedKernel, w: Array, estimator: Any, n_jobs: int, device: Any | None = None
+) -> KernelOperator:
     """The operator of that name on the points of the kernel."""
+    if device is not None:
+        return _build_on(device, name, kernel, w, n_jobs)
     if kernel.is_sparse:
         return SparseOperator(kernel.matrix(n_jobs), w, n_jobs)
     if name == "dense":

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._utils.arrays import Array
 from .._utils.callers import underflows_to_zero, warn
 from .._utils.checks import check_choice
+from .._utils.devices import as_given, on_cpu, refuse_device
 from .base import finish
 from .certified import CertifiedEmbedding, eigenvectors, outcome
 from .extension import LinearExtension
@@ -64,6 +65,8 @@ class RKHSEmbedding(CertifiedEmbedding):
         δ of ``regularization="theory"``: the guarantee holds with probability at least 1 - 2δ.
     normalize : {None, "unit"}
         ``"unit"``: rows, after truncation to ``n_components``, are projected to the unit sphere.
+    device : {None, "cpu", "auto"}
+        Computed on the CPU: a CUDA device, and tensors that are on one, are refused.
     rank, tol, max_iter, random_state, n_jobs, verbose
         As for :class:`~elliptope.SDPEmbedding`.
 
@@ -113,6 +116,7 @@ class RKHSEmbedding(CertifiedEmbedding):
         max_iter: int = 5000,
         random_state: Any = None,
         n_jobs: int | None = None,
+        device: Any = None,
         verbose: bool = False,
     ) -> None:
         self.n_components = n_components
@@ -129,6 +133,7 @@ class RKHSEmbedding(CertifiedEmbedding):
         self.max_iter = max_iter
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
 
     @with_callbacks
@@ -142,7 +147,8 @@ class RKHSEmbedding(CertifiedEmbedding):
         """
         self._check_solver_parameters()
         check_choice("normalize", self.normalize, (None, "unit"))
-        posed = pose_rkhs(X, sample_weight, self)
+        refuse_device(self.device, X, "RKHSEmbedding")
+        posed = pose_rkhs(on_cpu(X), on_cpu(sample_weight), self)
         self._check_width(len(posed.given.w))
 
         solution = self._solve(posed.operator)
@@ -177,16 +183,16 @@ class RKHSEmbedding(CertifiedEmbedding):
     @takes_dask
     def transform(self, X: Array) -> Array:
         r"""Embed new rows: :math:`\chi(x) = k(x)^\top K^{-1} \chi`, a linear formula."""
-        return self._transform_rows(self._check_new(X))
+        return self._transform(X)
 
     @takes_dask
     def score_samples(self, X: Array) -> Array:
         r"""Log density of the training points at each row, up to a constant: :math:`\log \sum_i w_i k(x, x_i)`."""
-        return self._score_rows(self._check_new(X))
+        return as_given(self._score_rows(self._check_new(X)), X)
 
-    def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
+    def _embed_rows(self, X: Array, *, first: int = 0, device: Any | None = None) -> Array:
         return self.training_.extension(X)
 
     @underflows_to_zero
-    def _score_rows(self, X: Array, *, first: int = 0) -> Array:
+    def _score_rows(self, X: Array, *, first: int = 0, device: Any | None = None) -> Array:
         return self.training_.extension.log_mass(X, numbers=range(first, first + len(X)))

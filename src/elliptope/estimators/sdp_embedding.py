@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._utils.arrays import Array
+from .._utils.arrays import Array, as_numpy
 from .._utils.callers import underflows_to_zero
 from .._utils.checks import check_choice, check_factor, check_integer, is_word
 from .._utils.threads import count_threads
 from ..distributed.fit import DASK
 from ..kernels.base import FittedFormula
 from ..kernels.choice import KERNEL_NAMES, find_kernel, unknown_kernel
+from ..memory.device import device_errors
 from ..memory.planner import OPERATORS
 from ..operators import TiledOperator
 from ..sdp import METHODS
@@ -117,6 +118,11 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         Starting point of the solver. The optimum does not depend on it.
     n_jobs : int or None
         Threads that compute the kernel.
+    device : {None, "cpu", "cuda", "cuda:1", …, "auto"}
+        Where the fit, and what is asked of it later, is computed. A CUDA device needs the extra ``gpu``. None: where X is,
+        if it is a tensor, else on the CPU. ``"auto"``: on a device, if there is one and enough rows are given for it to be
+        faster. The fitted model holds arrays of NumPy, and is of use on machines without a device, too. A tensor given to
+        ``transform`` comes back as one.
     verbose : bool
         Print a line per iteration: products, objective, bound, gap and rank. Callbacks set with ``set_callbacks``
         (scikit-learn 1.9 or later) see the same.
@@ -170,6 +176,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         max_iter: int = 5000,
         random_state: Any = None,
         n_jobs: int | None = None,
+        device: Any = None,
         verbose: bool = False,
     ) -> None:
         self.n_components = n_components
@@ -189,6 +196,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         self.max_iter = max_iter
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
 
     @with_callbacks
@@ -215,9 +223,15 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         """
         self._check_parameters()
         posed = pose(X, sample_weight, self, checkpoint=checkpoint)
+        with device_errors(posed.device):
+            return self._fit_posed(posed, start)
+
+    def _fit_posed(self, posed: Posed, start: Array | None) -> SDPEmbedding:
+        """Solve a program that :func:`pose` has made for these parameters, and keep what follows."""
         self._check_width(len(posed.given.w))
         A, t = posed.operator, int(self.diffusion_time)
-        warn_of_parts(A, posed.rule.scale_parameter)
+        if not self.spread:
+            warn_of_parts(A, posed.rule.scale_parameter)
         diagonal = resolve_diagonal(self.diagonal, posed.sample, posed.kernel, A)
         d = diagonal.on_sample(posed.point_rows, posed.sample.rows, A)
         J = posed.cost(d, t)
@@ -227,12 +241,13 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         else:
             begin = Start(check_factor("start", start, len(posed.given.w))[posed.sample.rows])
         solution = self._solve(J, self.solver, begin, self.spread)
-        e = spread_weights(J, solution.spread.s)
+        s = solution.spread.s
+        e = as_numpy(spread_weights(J, s))
         status = judge(solution, posed, d, e, "SDPEmbedding", verbose=bool(self.verbose))
 
-        Xi, eigenvalues = eigenvectors(solution.factor, d * diagonal.factor(A.unit), posed.sample.w)
+        Xi, eigenvalues = eigenvectors(solution.factor, d * diagonal.factor(A.unit), posed.sample.w, s)
         width = self._width(Xi.shape[1])
-        directions = posed.directions(solution.spread.s, Xi, e * np.sqrt(diagonal.factor(A.unit)))
+        directions = posed.directions(s, Xi, e * np.sqrt(diagonal.factor(A.unit)))
         training = SDPTraining(
             posed.sample.rows,
             self.normalize,
@@ -242,7 +257,9 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
             diffusion_time=t,
             own_components=Xi if t > 1 else None,
         )
-        Xi = posed.at_all_rows(Xi, lambda X, numbers: _embed(training, X, numbers, self.normalize, self.n_jobs))
+        Xi = posed.at_all_rows(
+            Xi, lambda X, numbers: _embed(training, X, numbers, self.normalize, self.n_jobs, posed.device)
+        )
         return self._keep(
             **posed.given.columns,
             **outcome(solution, status),
@@ -251,7 +268,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
             eigenvalues_=eigenvalues,
             n_components_=width,
             training_=training,
-            spread_=solution.spread.s,
+            spread_=s,
         )
 
     def _coarse_start(self, posed: Posed, d: Array) -> Start:
@@ -298,15 +315,21 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         without bound away from them: a new point that lies where there was no data is embedded far out, in the direction of
         the training points nearest to it. Use ``normalize="unit"`` where only directions should count.
         """
-        return self._transform_rows(self._check_new(X))
+        return self._transform(X)
 
-    def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
-        return _embed(self.training_, X, range(first, first + X.shape[0]), self.training_.normalize, self.n_jobs)
+    def _embed_rows(self, X: Array, *, first: int = 0, device: Any | None = None) -> Array:
+        numbers = range(first, first + X.shape[0])
+        return _embed(self.training_, X, numbers, self.training_.normalize, self.n_jobs, device)
 
     def _extension_of(self, X: Any) -> Array:
         """With lengths, whatever ``normalize`` is: the learned kernel has them."""
         rows = self._check_new(X)
-        return _embed(self.training_, rows, None, None, self.n_jobs)
+        return _embed(self.training_, rows, None, None, self.n_jobs, self._device_for(X))
+
+    def _components_at(self, posed: Posed) -> Array:
+        """All components at all rows of the fit, with their lengths, (N, r)."""
+        training, n_jobs, device = self.training_, self.n_jobs, posed.device
+        return posed.at_all_rows(training.components, lambda X, numbers: _embed(training, X, numbers, None, n_jobs, device))
 
     def _check_parameters(self) -> None:
         self._check_solver_parameters()
@@ -320,11 +343,18 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
 
 
 def _embed(
-    training: SDPTraining, X: Array, numbers: Numbers | None, normalize: str | None, n_jobs: int | None
+    training: SDPTraining,
+    X: Array,
+    numbers: Numbers | None,
+    normalize: str | None,
+    n_jobs: int | None,
+    device: Any | None,
 ) -> Array:
     """All components at rows X of these numbers."""
     diagonal = _AnyLength(training.diagonal) if normalize == "unit" else training.diagonal
-    return training.extension.normalized(X, diagonal, training.spread, numbers=numbers, n_jobs=count_threads(n_jobs))
+    how = {"numbers": numbers, "n_jobs": count_threads(n_jobs), "device": device}
+    with device_errors(device):
+        return training.extension.normalized(X, diagonal, training.spread, **how)
 
 
 @dataclass(frozen=True)

@@ -213,6 +213,7 @@ _REMEDIES = {
     "metric": "fit with the name of a metric, or with metric='precomputed'",
     "diagonal": "fit with an array of its values at the training points (new points take that of the most similar one)",
     "direction": "fit with direction='mean'",
+    "device": "call set_params(device='cuda') first; it has no influence on a fitted model",
     "random_state": "call set_params(random_state=None) first, or pass an integer; it has no influence on a fitted model",
 }
 

@@ -20,6 +20,7 @@ from .._utils.arrays import Array
 from .._utils.blocks import blocks, rows_per_block
 from .._utils.callers import underflows_to_zero
 from .._utils.checks import check_integer
+from .._utils.devices import as_given, on_cpu, usable_device
 from .._utils.files import atomic_write
 from .data import ANY_NUMBER, check_finite, entries_named, refuse_no_numbers
 
@@ -27,6 +28,8 @@ __all__ = ["score_to", "transform_to"]
 
 # Blocks of an array have at least this many rows, where so many fit: fewer, and checks would cost more than kernel values.
 _LEAST_ROWS = 1024
+# Pairs of new rows and training points from which on device="auto" takes a device.
+_WORTH_A_DEVICE = 10**9
 # What is written to files.
 _FLOAT = "<f8"
 
@@ -44,11 +47,11 @@ class Streaming:
         return False
 
     @abstractmethod
-    def _embed_rows(self, X: Array, *, first: int = 0) -> Array:
+    def _embed_rows(self, X: Array, *, first: int = 0, device: Any | None = None) -> Array:
         """Ξ(x), all components, for validated rows, the first of which is row ``first`` of the input."""
 
     @abstractmethod
-    def _score_rows(self, X: Array, *, first: int = 0) -> Array:
+    def _score_rows(self, X: Array, *, first: int = 0, device: Any | None = None) -> Array:
         """log m_e(x) for validated rows, likewise."""
 
     @abstractmethod
@@ -72,24 +75,36 @@ class Streaming:
             An array whatever ``set_output`` says. With the default ``block_rows``, the blocks of an array are those of
             ``transform``, bit for bit; other blocks agree up to rounding.
         """
-        blocks = self._new_blocks(X, block_rows)
-        return (self._transform_rows(rows, first) for first, rows in blocks)
+        blocks, device = self._new_blocks(X, block_rows), self._device_for(X)
+        return (self._transform_rows(rows, first, device) for first, rows in blocks)
 
     def score_blocks(self, X: Any, block_rows: int | None = None) -> Iterator[Array]:
         """``score_samples``, block by block; see :meth:`transform_blocks`. Yields arrays of shape (b,)."""
-        blocks = self._new_blocks(X, block_rows)
-        return (self._score_rows(rows, first=first) for first, rows in blocks)
+        blocks, device = self._new_blocks(X, block_rows), self._device_for(X)
+        return (self._score_rows(rows, first=first, device=device) for first, rows in blocks)
 
     @underflows_to_zero
-    def _transform_rows(self, X: Array, first: int = 0) -> Array:
+    def _transform_rows(self, X: Array, first: int = 0, device: Any | None = None) -> Array:
         """The columns of ``transform`` for validated rows."""
-        return self._finish(self._embed_rows(X, first=first))
+        return self._finish(self._embed_rows(X, first=first, device=device))
+
+    def _transform(self, X: Any) -> Any:
+        """``transform`` of rows that are still to be validated; a tensor comes back as one."""
+        return as_given(self._transform_rows(self._check_new(X), device=self._device_for(X)), X)
+
+    def _device_for(self, X: Any) -> Any | None:
+        """Where new rows are embedded: on the CPU, too, where the device of the fit is not there."""
+        check_is_fitted(self)
+        name = getattr(self, "device", None)
+        few = np.shape(X)[:1] < (_WORTH_A_DEVICE // len(self.training_.weights),) if hasattr(X, "shape") else False
+        return None if name == "auto" and few else usable_device(name, X)
 
     def _check_new(self, X: Any) -> Array:
         """Rows given after ``fit``: all are checked now, and those of a large X converted when they are used."""
         check_is_fitted(self)
         if self._accepts_sparse and sparse.issparse(X):
             return _check_sparse(self, X)
+        X = on_cpu(X)
         refuse_no_numbers(X)
         rows = _rows_of(self, X).as_array()
         for part in blocks(0, len(rows), rows_per_block(rows.shape[1])):
@@ -105,6 +120,7 @@ class Streaming:
             rows, step = _check_sparse(self, X), block_rows or self._default_rows()
             return ((part.start, rows[part]) for part in blocks(0, rows.shape[0], step))
         if hasattr(X, "shape"):
+            X = on_cpu(X)
             refuse_no_numbers(X)
             return _blocks_of_array(self, _rows_of(self, X), block_rows or self._default_rows())
         if not isinstance(X, Iterable):
@@ -204,6 +220,7 @@ def score_chunk(estimator: Streaming, rows: Any, first: int = 0) -> Array:
 def _blocks_of_iterable(estimator: Any, blocks: Iterable[Any], first: int = 0) -> Iterator[tuple[int, Array]]:
     for given in blocks:
         with _located(first), entries_named(given, first):
+            given = on_cpu(given)
             refuse_no_numbers(given)
             if estimator._accepts_sparse and sparse.issparse(given):
                 block = _check_sparse(estimator, given, first, ensure_min_samples=0)

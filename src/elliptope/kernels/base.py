@@ -69,6 +69,10 @@ class FittedKernel(ABC):
         """The same kernel, as models keep it: without an n × n matrix that was only needed once."""
         return self
 
+    def on(self, device: Any | None) -> FittedKernel:
+        """The same kernel, with searches for neighbours on a device; None for the CPU."""
+        return self
+
     def refit(self, K: Array | None, n_jobs: int) -> FittedKernel:
         """The kernel fitted again to what this one holds; and to its matrix K, checked, where that has to be given."""
         return self
@@ -106,6 +110,7 @@ class KernelRule(ABC):
     pairwise = False  # whether X is the matrix itself
     accepts_sparse = False  # whether X may be a sparse matrix
     merges_equal_rows = False  # whether rows of X that are equal are one point
+    uses_device = False  # whether `fit` takes a device
 
     def for_metric(self, metric: Any) -> KernelRule:
         """The kernel with the metric of an estimator."""

@@ -95,19 +95,33 @@ def with_itself(i: Array, j: Array, d: Array, n: int) -> tuple[Array, Array, Arr
     return np.r_[i[off], itself], np.r_[j[off], itself], np.r_[d[off], np.zeros(n)]
 
 
-def distance_graph(i: Array, j: Array, d: Array, scales: Array) -> sparse.csr_array:
-    """The pairs within reach of either point, both ways; distances of zero are stored."""
+def distance_graph(i: Array, j: Array, d: Array, scales: Array, device: Any | None = None) -> sparse.csr_array:
+    """The pairs within reach of either point, both ways; distances of zero are stored. ``device``: where they are sorted."""
     within = d <= RIM * np.maximum(scales[i], scales[j])
     i, j, d = i[within], j[within], d[within]
-    return unique_entries(np.r_[i, j], np.r_[j, i], np.r_[d, d], (len(scales), len(scales)))
+    return unique_entries(np.r_[i, j], np.r_[j, i], np.r_[d, d], (len(scales), len(scales)), device)
 
 
-def unique_entries(i: Array, j: Array, d: Array, shape: tuple[int, int]) -> sparse.csr_array:
+def unique_entries(
+    i: Array, j: Array, d: Array, shape: tuple[int, int], device: Any | None = None
+) -> sparse.csr_array:
     """Entries given once or more, with one value each, stored once, in order."""
-    _, first = np.unique(i.astype(np.int64) * shape[1] + j, return_index=True)
+    first = _one_of_each(i.astype(np.int64) * shape[1] + j, device)
     counts = np.bincount(i[first], minlength=shape[0])
     indptr = np.concatenate([[0], np.cumsum(counts)])
     return sparse.csr_array((d[first], j[first], indptr), shape=shape)
+
+
+def _one_of_each(keys: Array, device: Any | None) -> Array:
+    """Where each of the keys stands, in ascending order of keys."""
+    if device is None:
+        return np.unique(keys, return_index=True)[1]
+    import torch
+
+    ordered, places = torch.sort(torch.tensor(keys, device=device))
+    new = torch.ones_like(ordered, dtype=torch.bool)
+    new[1:] = ordered[1:] != ordered[:-1]
+    return places[new].cpu().numpy()
 
 
 def replace_rows(rows: sparse.csr_array, which: Array, by: sparse.csr_array) -> sparse.csr_array:

@@ -24,6 +24,7 @@ from .._utils.blocks import rows_per_block
 from .._utils.checks import check_choice, check_integer
 from .._utils.threads import count_threads
 from .base import SPARSE_ROW_ENTRIES, KernelRule, SparseKernel
+from .device_search import search_for
 from .graphs import (
     check_distances,
     check_range,
@@ -38,7 +39,7 @@ from .graphs import (
 )
 from .metrics import PRECOMPUTED, Metric, OtherMetric, RowError, check_metric, make_metric
 from .pairs import RIM, canonical, find_rows, kth_distances
-from .search import Search, make_search
+from .search import Search
 from .sparse_search import SparseSearch
 
 SEARCHES = ("exact", "approximate")
@@ -55,6 +56,7 @@ class NeighborhoodRule(KernelRule):
 
     operators = ("sparse",)
     parameters = ("n_neighbors", "n_jobs")
+    uses_device = True
     scale_parameter = "n_neighbors"
     psd = False
     accepts_sparse = True
@@ -92,7 +94,7 @@ class NeighborhoodRule(KernelRule):
         return looks_so and self.metric in (None, _DEFAULT_METRIC)
 
     def fit(
-        self, X: Any, rows: Array | None = None, *, n_neighbors: int, n_jobs: int | None = None
+        self, X: Any, rows: Array | None = None, *, n_neighbors: int, n_jobs: int | None = None, device: Any = None
     ) -> NeighborKernel | GraphKernel:
         """The kernel on distinct training points X (n, p), or on those whose distances are X (n, n).
 
@@ -104,25 +106,25 @@ class NeighborhoodRule(KernelRule):
             graph, scales = graph_of(X, n_neighbors, rows)
             return GraphKernel(self, graph, scales, n_neighbors, rows)
         try:
-            return self.fit_points(canonical(X[rows]), n_neighbors, count_threads(n_jobs))
+            return self.fit_points(canonical(X[rows]), n_neighbors, count_threads(n_jobs), device)
         except RowError as error:
             raise RowError(error.message, rows[error.rows]) from None
 
-    def fit_points(self, X: Any, n_neighbors: int, n_jobs: int) -> NeighborKernel:
+    def fit_points(self, X: Any, n_neighbors: int, n_jobs: int, device: Any = None) -> NeighborKernel:
         n = X.shape[0]
         _check_count(n_neighbors, n)
         metric = make_metric(self.metric or _DEFAULT_METRIC, self.metric_params, X.shape[1])
         points = _prepared(metric, X, self.metric)
         if isinstance(metric, OtherMetric):
             metric.try_out(points)
-        found = make_search(points, n_neighbors, self.search, n_jobs, metric).nearest(points)
+        found = search_for(points, n_neighbors, self.search, n_jobs, metric, device).nearest(points)
         i, j, d = with_itself(*found, n)
         scales = kth_distances(i, d, n, n_neighbors)
         plain = self.metric in (None, _DEFAULT_METRIC)
         check_scales(scales, np.arange(n), "Scale it up" if plain else "Give rows at distance 0 once, with a larger weight")
-        graph = distance_graph(i, j, d, scales)
+        graph = distance_graph(i, j, d, scales, device)
         kept = graph if self.needs_graph else None
-        kernel = NeighborKernel(self, X, scales, n_neighbors, graph, n_jobs)
+        kernel = NeighborKernel(self, X, scales, n_neighbors, graph, n_jobs, device)
         return replace(kernel, graph=kept, K=kernel.matrix())
 
     def row_entries(self, n_neighbors: int) -> int:
@@ -151,6 +153,7 @@ class NeighborhoodKernel(SparseKernel):
     scales: Array
     n_neighbors: int
     graph: sparse.csr_array | None
+    device: Any = None
 
     def __post_init__(self) -> None:
         _check_count(self.n_neighbors, self.n_points)
@@ -198,6 +201,7 @@ class NeighborKernel(NeighborhoodKernel):
     n_neighbors: int
     graph: sparse.csr_array | None = None
     n_jobs: int = 1
+    device: Any = field(default=None, repr=False)  # where neighbours are searched for; None for the CPU
     K: sparse.csr_array | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -216,7 +220,7 @@ class NeighborKernel(NeighborhoodKernel):
 
     @cached_property
     def search(self) -> Search | SparseSearch:
-        return make_search(self.prepared, self.n_neighbors, self.rule.search, self.n_jobs, self.metric)
+        return search_for(self.prepared, self.n_neighbors, self.rule.search, self.n_jobs, self.metric, self.device)
 
     def rows_together(self, p: int) -> int:
         width = -(-self.points.nnz // self.n_points) if sparse.issparse(self.points) else p
@@ -255,6 +259,9 @@ class NeighborKernel(NeighborhoodKernel):
 
     def without_matrix(self) -> NeighborKernel:
         return replace(self, K=None)
+
+    def on(self, device: Any | None) -> NeighborKernel:
+        return self if device == self.device else replace(self, device=device)
 
     def refit(self, K: Array | None, n_jobs: int) -> NeighborKernel:
         # The graph that an approximate search has found defines the kernel.

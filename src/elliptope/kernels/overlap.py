@@ -28,6 +28,10 @@ from .graphs import entries
 from .neighborhoods import NeighborhoodKernel, NeighborhoodRule, NeighborKernel, neighborhoods
 from .pairs import RIM
 
+# Neighbours up to which rows are compared on a device, each with each; and such comparisons that are made at a time.
+_SHORT = 64
+_COMPARED = 2**28
+
 
 @dataclass(frozen=True)
 class Overlap(NeighborhoodRule):
@@ -73,15 +77,44 @@ class Overlap(NeighborhoodRule):
         N, T = neighborhoods(rows, scales), training.neighborhoods
         i, j, _ = entries(rows)
         sizes, training_sizes = np.diff(N.indptr), np.diff(T.indptr)
-        common = np.empty(len(i), dtype=np.intp)
-        for part in blocks(0, len(i), rows_per_block(max(sizes.max(initial=1), training_sizes.max(initial=1)))):
-            common[part] = np.diff(N[i[part]].multiply(T[j[part]]).indptr)
+        common = count_common(N, T, i, j, training.device)
         some = common > 0
         rows.data = common / (sizes[i] + training_sizes[j] - common)
         if not some.all():
             rows.eliminate_zeros()
         rows.data = self.exponent * np.log(rows.data)
         return rows
+
+
+def count_common(N: sparse.csr_array, T: sparse.csr_array, i: Array, j: Array, device: Any | None) -> Array:
+    """|N(x) ∩ N(y)| for pairs of rows of two matrices of ones, on a device where rows are short."""
+    width = max(np.diff(N.indptr).max(initial=1), np.diff(T.indptr).max(initial=1))
+    if device is not None and width <= _SHORT:
+        return _count_on(device, _padded(N, width, -1), _padded(T, width, -2), i, j)
+    common = np.empty(len(i), dtype=np.intp)
+    for part in blocks(0, len(i), rows_per_block(width)):
+        common[part] = np.diff(N[i[part]].multiply(T[j[part]]).indptr)
+    return common
+
+
+def _count_on(device: Any, N: Array, T: Array, i: Array, j: Array) -> Array:
+    import torch
+
+    left, right = torch.tensor(N, device=device), torch.tensor(T, device=device)
+    common = np.empty(len(i), dtype=np.intp)
+    for part in blocks(0, len(i), _COMPARED // N.shape[1] ** 2):
+        a, b = (rows[torch.tensor(k[part], device=device)] for rows, k in ((left, i), (right, j)))
+        common[part] = (a[:, :, None] == b[:, None, :]).sum(dim=(1, 2)).cpu().numpy()
+    return common
+
+
+def _padded(N: sparse.csr_array, width: int, fill: int) -> Array:
+    """The columns that every row has, (n, width), and ``fill`` where it has no more."""
+    out = np.full((N.shape[0], width), fill, dtype=np.int32)
+    counts = np.diff(N.indptr)
+    i = np.repeat(np.arange(N.shape[0]), counts)
+    out[i, np.arange(N.nnz) - N.indptr[i]] = N.indices
+    return out
 
 
 def _rows_of_size(sizes: Array) -> Iterator[slice]:

@@ -22,11 +22,12 @@ EXPANSION = 1e-13
 
 def kth_distances(i: Array, d: Array, n: int, k: int) -> Array:
     """The k-th smallest distance of every row, from entries (row, distance); the largest, where there are fewer."""
-    width = len(i) // n if n else 0
-    if n and width >= k and np.array_equal(i, np.repeat(np.arange(n), width)):  # as many of every row, which is the rule
-        return np.partition(d.reshape(n, width), k - 1, axis=1)[:, k - 1].copy()
-    order = np.lexsort((d, i))
     counts = np.bincount(i, minlength=n)
+    width = int(counts.max(initial=0))
+    if n and width >= k and counts.min() == width:  # as many of every row, which is the rule
+        by_row = d if (i[1:] >= i[:-1]).all() else d[np.argsort(i, kind="stable")]
+        return np.partition(by_row.reshape(n, width), k - 1, axis=1)[:, k - 1].copy()
+    order = np.lexsort((d, i))
     ends = np.cumsum(counts)
     kth = np.zeros(n)
     some = counts > 0
@@ -49,10 +50,22 @@ def distinct_rows(X: Any) -> tuple[Array, Array]:
     if sparse.issparse(X):
         inverse = _row_classes(X)
         first = np.unique(inverse, return_index=True)[1]
+    elif len(np.unique(_hashes(X))) == len(X):  # rows that differ in their hashes differ
+        return np.arange(len(X)), np.arange(len(X))
     else:
         _, first, inverse = np.unique(X, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
     return first[order], np.argsort(order)[inverse.ravel()]
+
+
+def _hashes(X: Array) -> Array:
+    """A number of 64 bits for every row, the same for equal rows."""
+    bits = (np.asarray(X, dtype=np.float64) + 0.0).view(np.uint64)  # both zeros as one
+    found = np.zeros(len(X), dtype=np.uint64)
+    for column in bits.T:
+        found = (found ^ column) * np.uint64(0x9E3779B97F4A7C15)  # odd, and as good as random: 2^64 over the golden ratio
+        found ^= found >> np.uint64(29)
+    return found
 
 
 def canonical(X: Any) -> Any:

@@ -88,15 +88,8 @@ class Matern(Kernel):
 
     def _log_profile(self, rho: Array) -> Array:
         """log k as a function of the scaled distance ρ."""
-        degree = self.nu - 0.5
-        if degree == int(degree) and degree <= 10:  # K_ν is elementary
-            k = int(degree)
-            # Σ_j (k+j)! / (j! (k-j)!) (2ρ)^(k-j), times k!/(2k)!
-            coefficients = [
-                math.exp(gammaln(k + j + 1) - gammaln(j + 1) - gammaln(k - j + 1) + gammaln(k + 1) - gammaln(2 * k + 1))
-                * 2.0 ** (k - j)
-                for j in range(k + 1)
-            ]
+        coefficients = self.polynomial()
+        if coefficients is not None:
             return np.log(np.polyval(coefficients, rho)) - rho
         nu = self.nu
         safe = np.where(rho > 0, rho, 1.0)
@@ -107,5 +100,28 @@ class Matern(Kernel):
         near = -(rho**2) / (4 * (nu - 1)) if nu > 1 else np.zeros_like(rho)
         return np.where((rho > 0) & np.isfinite(bessel), np.minimum(log_k, 0.0), near)
 
+    def polynomial(self) -> list[float] | None:
+        r"""Coefficients of q in :math:`k = q(\rho) e^{-\rho}`, from the highest on, where ν is half an odd number up to 21.
+
+        .. math:: q(\rho) = \frac{k!}{(2k)!} \sum_{j=0}^{k} \frac{(k+j)!}{j!\,(k-j)!} (2\rho)^{k-j},
+                  \qquad k = \nu - \tfrac12.
+
+        None for other orders.
+        """
+        degree = self.nu - 0.5
+        if degree != int(degree) or degree > 10:
+            return None
+        k = int(degree)
+        return [
+            math.exp(gammaln(k + j + 1) - gammaln(j + 1) - gammaln(k - j + 1) + gammaln(k + 1) - gammaln(2 * k + 1))
+            * 2.0 ** (k - j)
+            for j in range(k + 1)
+        ]
+
     def sobolev_order(self, p: int) -> float:
         return self.nu + p / 2
+
+
+def has_profile(kernel: object) -> bool:
+    """Whether a kernel is exp(-ρ²), or a polynomial in ρ times exp(-ρ): those that there are device functions for."""
+    return isinstance(kernel, Gaussian | Laplacian) or (isinstance(kernel, Matern) and kernel.polynomial() is not None)

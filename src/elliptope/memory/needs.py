@@ -62,7 +62,7 @@ def _sparse(size: Size) -> int:
     return searched + _GRAPH_COPIES * stored
 
 
-def _solver(size: Size) -> int:
+def solver_need(size: Size) -> int:
     """Thin matrices, the memory of L-BFGS, and the basis of a proof or a test."""
     grown = int(_GROWTH * min(2 * TUNING.memory_columns * size.n, TUNING.memory_numbers))
     pairs = max(2 * TUNING.memory * size.n * size.width, grown)
@@ -128,4 +128,4 @@ def estimate_memory(
     )
     copies = (0 if operator == "precomputed" else _ROW_COPIES) + (np.dtype(dtype) != np.float64)
     rows = copies * _DOUBLE * size.n * size.p
-    return _STORAGE[operator](size) + rows + _solver(size) + _FIXED
+    return _STORAGE[operator](size) + rows + solver_need(size) + _FIXED

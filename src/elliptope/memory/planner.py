@@ -133,8 +133,8 @@ def plan(
     chosen, why = _choose(fit) if operator == "auto" else (operator, "as asked for")
     need = fit.need(chosen)
     subject = f"operator={chosen!r}" if fit.has_choice else estimator
-    there_is = _there_is(fit.memory)
-    reason = f"{subject} for {n} rows of {p} features, {why}: it needs about {gigabytes(need)}, and {there_is}."
+    found = there_is(fit.memory)
+    reason = f"{subject} for {n} rows of {p} features, {why}: it needs about {gigabytes(need)}, and {found}."
     return Plan(chosen, need, fit.memory, reason, tuple(_alternatives(fit, chosen)))
 
 
@@ -262,7 +262,7 @@ def gigabytes(number: float) -> str:
     return f"{size:,.0f} GB" if size >= 100 else f"{size:.2g} GB"
 
 
-def _there_is(memory: Memory) -> str:
+def there_is(memory: Memory) -> str:
     if memory.bytes is None:
         return "how much memory there is could not be found out"
     return f"there are {gigabytes(memory.bytes)} ({memory.source})"

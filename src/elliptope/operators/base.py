@@ -77,6 +77,14 @@ class Operator(ABC):
         """Steps after which a slow ascent goes on in single precision: before, making the copy costs more than it saves."""
         return 20
 
+    @property
+    def single_is_accurate(self) -> bool:
+        """Whether products in single precision are good to about six digits, enough for most steps of a solve.
+
+        Else they are for the approach to an optimum.
+        """
+        return False
+
     def metric(self) -> Metric | None:
         """The metric in which the problem is well conditioned; None where every row has its own scale."""
         return None

@@ -9,9 +9,10 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
-from .._utils.arrays import Array, all_nonzero, hollow, is_foreign, is_sparse, largest, like, namespace, owned
+from .._utils.arrays import Array, all_nonzero, as_numpy, hollow, is_foreign, is_sparse, largest, like, namespace, owned
 from .._utils.blocks import TILE, blocks
 from .._utils.checks import as_real, check_entries, check_real, check_vector
+from .._utils.devices import find_device, is_interpreted
 from .._utils.rounding import UNIT, gamma
 from .._utils.threads import ONE_THREAD, all_blas_threads
 from .base import ROUNDINGS, Operator
@@ -112,8 +113,9 @@ def as_operator(cost: Any, diagonal: Array | None = None) -> Operator:
         if diagonal is not None:
             raise ValueError("`diagonal` must be None when `cost` is an Operator: scale the operator instead.")
         return cost
-    if is_sparse(cost):
-        raise ValueError(f"`cost` must be a dense tensor or a SciPy sparse matrix, got a tensor of layout {cost.layout}.")
+    device = cost.device if is_sparse(cost) else None
+    if device is not None:
+        cost = _from_sparse_tensor(cost)
     if isinstance(cost, LinearOperator) or sparse.issparse(cost) or is_foreign(cost):
         check_real("cost", cost)
     else:
@@ -131,7 +133,11 @@ def as_operator(cost: Any, diagonal: Array | None = None) -> Operator:
         if asymmetry:
             d = cost.diagonal()
             _check_symmetric(n, asymmetry, abs(cost - sparse.diags_array(d)).max(), largest(abs(d)))
-        return SparseMatrix(cost, s)
+        if device is None:
+            return SparseMatrix(cost, s)
+        from .cuda.sparse import CudaSparseMatrix
+
+        return CudaSparseMatrix(cost, s, device)
     cost = owned(cost)
     check_entries("cost", cost)
     if not _is_symmetric(cost):
@@ -141,6 +147,19 @@ def as_operator(cost: Any, diagonal: Array | None = None) -> Operator:
         half = 0.5 * cost  # first, or else the sum may overflow
         cost = half + half.T
     return UnscaledMatrix(cost) if diagonal is None else DenseMatrix(cost, s)
+
+
+def _from_sparse_tensor(cost: Any) -> sparse.csr_array:
+    """A sparse tensor on a CUDA device as a matrix of SciPy; others are refused."""
+    if find_device(None, cost) is None and not is_interpreted():
+        raise ValueError(
+            f"`cost` must be a dense tensor, a sparse tensor on a CUDA device or a SciPy sparse matrix, got a tensor of "
+            f"layout {cost.layout} on {cost.device}."
+        )
+    check_real("cost", cost)
+    C = cost.detach().to_sparse_csr()
+    parts = (as_numpy(part) for part in (C.values(), C.col_indices(), C.crow_indices()))
+    return sparse.csr_array(tuple(parts), shape=tuple(cost.shape))
 
 
 def _place_in(C: sparse.csr_array, k: int) -> str:

@@ -20,8 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from .._utils.arrays import Array, largest, row_dots, total
+from .._utils.arrays import Array, as_numpy, columnwise, hstack, largest, like, namespace, row_dots, total
 from .._utils.blocks import TILE, blocks
+from .._utils.rounding import UNIT
 from .base import KernelOperator, Operator
 from .matrix import DenseMatrix
 from .metric import Metric
@@ -64,6 +65,14 @@ class Polynomial:
                 before, T = T, following
         return out
 
+    @property
+    def error(self) -> float:
+        """By how much the relative error of a product grows, at most.
+
+        One that is made at step j of the recurrence is multiplied by 2 U_{k-j}, at most 2 (k - j + 1), on its way to T_k.
+        """
+        return sum(abs(c) * k * (k + 1) for k, c in enumerate(self.coefficients))
+
     def divided(self) -> Polynomial:
         """r with q(λ) = λ r(λ), for q(0) = 0."""
         quotient = np.asarray(chebyshev.chebdiv(self.coefficients, (0.0, 1.0))[0])
@@ -100,7 +109,8 @@ def power(t: int) -> Polynomial:
 
 def diffused_cost(A: KernelOperator, d: Array, t: int) -> Operator:
     """J for the diagonal d and the time t. A is used by it, with a row scale of its own."""
-    scale = A.w * np.sqrt(d)
+    sqrt = namespace(A.w).sqrt
+    scale = A.w * sqrt(like(A.w, d))
     if t == 1:
         A.set_row_scale(scale)
         return A
@@ -109,7 +119,7 @@ def diffused_cost(A: KernelOperator, d: Array, t: int) -> Operator:
             f"`diffusion_time` must be 1 unless the kernel is stored, got {t} with an operator that recomputes or "
             f"approximates it. Use operator='dense', or a kernel of neighbours, such as kernel='neighbors'."
         )
-    root = np.sqrt(A.w)
+    root = sqrt(A.w)
     A.set_row_scale(root)
     q, scale = power(t), scale / root
     weights = scale**2 * A.w * A.abar_diagonal()
@@ -124,9 +134,9 @@ def diffused_values(A: KernelOperator, t: int, F: Array) -> Array:
     """
     if t == 1:
         return F
-    root = np.sqrt(A.w)
-    A.set_row_scale(root)
-    return power(t).divided().apply(A.matmat, root[:, None] * F) / root[:, None]
+    root = namespace(A.w).sqrt(A.w)[:, None]
+    A.set_row_scale(root[:, 0])
+    return as_numpy(power(t).divided().apply(A.matmat, root * like(root, F)) / root)
 
 
 def _formed(S: Operator, q: Polynomial, scale: Array, weights: Array) -> DenseMatrix:
@@ -134,10 +144,10 @@ def _formed(S: Operator, q: Polynomial, scale: Array, weights: Array) -> DenseMa
     J = np.empty(S.shape)
     for columns in blocks(0, S.n, TILE):
         E = np.eye(S.n, columns.stop - columns.start, -columns.start)  # columns of the identity
-        J[:, columns] = q.apply(S.matmat, E)
+        J[:, columns] = as_numpy(q.apply(S.matmat, like(scale, E)))
     J += J.T.copy()
     J *= 0.5
-    return FormedPolynomial(J, scale, weights)
+    return FormedPolynomial(J, as_numpy(scale), as_numpy(weights))
 
 
 class FormedPolynomial(DenseMatrix):
@@ -164,8 +174,9 @@ class PolynomialOperator(Operator):
 
     def __init__(self, S: Operator, q: Polynomial, row_scale: Array, weights: Array) -> None:
         self.n, self._S, self._q, self._s, self._weights = S.n, S, q, row_scale, weights
-        self._Q = np.empty((S.n, 0))
+        self._Q = like(row_scale, np.empty((S.n, 0)))
         probes = np.random.default_rng(0).choice((-1.0, 1.0), (S.n, _PROBES))  # fixed: the result depends on data alone
+        probes = like(row_scale, probes)
         mean = row_dots(probes, q.apply(S.matmat, probes)) / _PROBES
         self._offset = row_scale**2 * mean
 
@@ -176,7 +187,7 @@ class PolynomialOperator(Operator):
         if self._Q.shape[1]:
             G -= self._Q @ (self._Q.T @ V)
         G -= self.offset()[:, None] * V
-        return np.asfortranarray(G)
+        return columnwise(G)
 
     def offset(self) -> Array:
         return self._offset - row_dots(self._Q, self._Q)
@@ -189,12 +200,12 @@ class PolynomialOperator(Operator):
 
     def deflated(self, Q: Array) -> Operator:
         J = copy(self)  # which shares S
-        J._Q = np.hstack([self._Q, Q])
+        J._Q = hstack([self._Q, Q])
         return J
 
     @property
     def product_error(self) -> float:
-        return self._q.degree**2 * self._S.product_error
+        return self._q.error * (self._S.product_error + 2 * UNIT)
 
     def rounding_in(self, metric: Metric, upper: float) -> float:
         # q(S) has the norm 1 at most, up to what q exceeds 1 by; and the offset is taken off the product.

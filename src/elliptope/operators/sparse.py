@@ -10,7 +10,7 @@ from typing import Literal, Self
 import numpy as np
 from scipy import sparse
 
-from .._utils.arrays import Array, row_dots, transposed_product
+from .._utils.arrays import Array, as_numpy, row_dots, transposed_product
 from .._utils.threads import in_order
 from .base import KernelOperator, Operator, ScaledOperator
 
@@ -53,7 +53,7 @@ class SparseStorage(ScaledOperator):
         """As for other operators, but from a copy of K that is scaled once, and in parts that threads share."""
         return _product(self._scaled(), self._Q, self._own(), V)
 
-    def float32(self) -> Operator:
+    def float32(self) -> Operator | None:
         return _SingleSparse(self._scaled(), self._Q, self.offset())
 
     def deflated(self, Q: Array) -> Self:
@@ -92,13 +92,13 @@ class SparseStorage(ScaledOperator):
 
     @contextmanager
     def triangle(self, c: Array) -> Iterator[Array]:
-        s, Q = c * self._s, c[:, None] * self._Q
+        s, Q = c * as_numpy(self._s), c[:, None] * as_numpy(self._Q)
         T = self._K.toarray(order="F")
         T *= -s[:, None]
         T *= s
         if Q.shape[1]:
             T += Q @ Q.T
-        np.fill_diagonal(T, -(c**2) * self.offset())
+        np.fill_diagonal(T, -(c**2) * as_numpy(self.offset()))
         yield T
 
 

@@ -9,10 +9,13 @@ from threadpoolctl import threadpool_limits
 
 from .._utils.arrays import Array
 
-# Rows that t-SNE lays out; the others are placed by their neighbours among them. Half of the time of 10 000.
-LAID_OUT = 5000
+# Rows that t-SNE lays out, in half a minute; the others are placed by their neighbours among them.
+LAID_OUT = 10_000
 # Iterations: the groups are apart after 350, and 1000 only add empty space between them.
 _ITERATIONS = 500
+# Size of a cell relative to its distance, up to which t-SNE takes it for one point. 0.8 takes 0.6 of the time of 0.5, its
+# default, and costs a thousandth of the trustworthiness (5000 rows of Covertype).
+_ANGLE = 0.8
 # Standard deviation at the start, which t-SNE wants small, and of the noise that parts rows with equal leading columns.
 _START, _NOISE = 1e-4, 1e-6
 # Neighbours that place a row.
@@ -31,7 +34,8 @@ def layout(Z: Array, most: int = LAID_OUT) -> Array:
     C = Z[sample] / (np.abs(Z).max() or 1.0)
     start = C[:, :2] - C[:, :2].mean(axis=0)
     start = _START * start / (start.std() or 1.0) + _NOISE * rng.standard_normal(start.shape)
-    tsne = TSNE(perplexity=min(30.0, (len(C) - 1) / 3), init=start, max_iter=_ITERATIONS, random_state=0)
+    perplexity = min(30.0, (len(C) - 1) / 3)
+    tsne = TSNE(perplexity=perplexity, init=start, max_iter=_ITERATIONS, angle=_ANGLE, random_state=0)
     # Several threads sum in no fixed order, and t-SNE can magnify the difference.
     with threadpool_limits(1, user_api="openmp"):
         laid_out = tsne.fit_transform(C).astype(np.float64)

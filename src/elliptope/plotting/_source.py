@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._utils.arrays import Array
 from .._utils.rounding import decimal_above
 from ..estimators.diffusion_map import DiffusionMap
+from ..estimators.multiscale import MultiscaleEmbedding, in_turn
 from ..kernels.choice import find_kernel
 from ..sdp import Certificate
 
@@ -38,7 +39,12 @@ class Source:
     complete: bool
 
     def axis_label(self, k: int) -> str:
-        """Name of coordinate k, with the share of its eigenvalue."""
+        """Name of coordinate k, with the share of its eigenvalue; of several scales, the share within its own."""
+        if isinstance(self.step, MultiscaleEmbedding) and k < len(order := in_turn(self.step.scales_)):
+            number, component = order[k]
+            values = self.step.scales_[number].eigenvalues
+            share = values[component] / values.sum() if values.any() else 0.0
+            return f"scale {number + 1}, ${self.symbol}_{{{component + 1}}}$ ({share:.1%})"
         name = f"component {k + 1}" if self.symbol is None else f"${self.symbol}_{{{k + 1}}}$"
         if self.eigenvalues is None:
             return name
@@ -62,7 +68,7 @@ def open_estimator(estimator: Any) -> Source:
     return Source(
         step=step,
         name=_name(step),
-        verdict=verdict(step.status_, step.certificate_) if certified else None,
+        verdict=verdict(step.status_, *getattr(step, "certificates_", (step.certificate_,))) if certified else None,
         symbol=r"\chi" if certified else r"\psi" if isinstance(step, DiffusionMap) else None,
         eigenvalues=None if eigenvalues is None else np.asarray(eigenvalues),
         complete=certified,
@@ -112,9 +118,18 @@ def _name(step: Any) -> str:
     return name
 
 
-def verdict(status: str, certificate: Certificate) -> str:
-    """Status and relative gap in a line, such as "optimal, proved gap ≤ 1.1e-7"."""
-    gap = certificate.relative_gap
-    if not math.isfinite(gap):
-        return f"{status}, no bound on the gap"
-    return f"{status}, {_GRADES[certificate.grade]} gap ≤ {f'{decimal_above(gap):.1e}' if gap > 0 else 0}"
+def verdict(status: str, *certificates: Certificate) -> str:
+    """Status and relative gaps in a line, such as "optimal, proved gap ≤ 1.1e-7"."""
+    grades = [_GRADES[certificate.grade] for certificate in certificates]
+    gaps = [_gap(certificate.relative_gap) for certificate in certificates]
+    if len(set(grades)) == 1 and len(gaps) > 1 and None not in gaps:
+        return f"{status}, {grades[0]} gaps ≤ {', '.join(map(str, gaps))}"
+    parts = [
+        "no bound on the gap" if gap is None else f"{grade} gap ≤ {gap}" for grade, gap in zip(grades, gaps, strict=True)
+    ]
+    return ", ".join([status, *parts])
+
+
+def _gap(value: float) -> str | None:
+    """Two digits, upwards; None where it is infinite."""
+    return (f"{decimal_above(value):.1e}" if value > 0 else "0") if math.isfinite(value) else None

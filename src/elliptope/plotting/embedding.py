@@ -220,8 +220,8 @@ class EmbeddingDisplay:
               many point the same way.
             - ``"sphere"``: directions in three columns, on an equal-area map (Lambert's) of both halves of the sphere.
             - ``"layout"``: all columns, by t-SNE started at the two leading ones, with a fixed seed. Neighbours of a point
-              are neighbours of its row; other distances say little, and no certificate is about them. Of more than 5000
-              rows, 5000 are laid out, and the others placed by their three nearest neighbours among them.
+              are neighbours of its row; other distances say little, and no certificate is about them. Of more than 10 000
+              rows, 10 000 are laid out, and the others placed by their three nearest neighbours among them.
             - ``"auto"``: the plane for one or two columns, a ring or a sphere for two or three if all rows have one length,
               else a layout. Columns with less than a thousandth of the sum of squares do not count.
         components : sequence of int, optional

@@ -1,4 +1,4 @@
-"""Spectra along a path of bandwidths."""
+"""Spectra along a path of bandwidths, or of spreads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STATUS_MARKERS = {"degenerate": "D", "unconfirmed": "s", "max_iter": "X", "inte
 
 
 class PathDisplay:
-    r"""Leading shares of the spectrum, :math:`\lambda_\ell / \sum_k \lambda_k`, against the bandwidth σ.
+    r"""Leading shares of the spectrum, :math:`\lambda_\ell / \sum_k \lambda_k`, against the bandwidth σ, or the spread η.
 
     It is recommended to use :meth:`from_path`. All parameters are stored as attributes.
 
@@ -33,6 +33,8 @@ class PathDisplay:
         Eigenvalues divided by their sum, descending, a row per bandwidth.
     statuses : sequence of m str, optional
         Bandwidths at which the solver did not end with ``"optimal"`` are marked.
+    label : str
+        Of the axis.
 
     Attributes
     ----------
@@ -45,26 +47,37 @@ class PathDisplay:
     legend_ : matplotlib Legend
     """
 
-    def __init__(self, bandwidths: Array, spectra: Array, *, statuses: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, bandwidths: Array, spectra: Array, *, statuses: Sequence[str] | None = None, label: str = "bandwidth σ"
+    ) -> None:
         self.bandwidths = bandwidths
         self.spectra = spectra
         self.statuses = statuses
+        self.label = label
 
     @classmethod
     def from_path(cls, path: Any, *, ax: Any = None, **kwargs: Any) -> PathDisplay:
-        """Draw what :func:`~elliptope.bandwidth_path` returns.
+        """Draw what :func:`~elliptope.bandwidth_path` or :func:`~elliptope.spread_path` returns.
 
-        Any object will do that has ``bandwidths``, ``spectra`` and ``records``, with a ``status`` each, or ``statuses``.
+        Any object will do that has ``bandwidths`` or ``spreads``, ``spectra`` and ``records``, with a ``status`` each, or
+        ``statuses``. Spreads of 0 and infinity have no place on the axis and are left out.
 
         Keyword arguments are those of :meth:`plot`.
         """
         check_matplotlib(f"{cls.__name__}.from_path")
-        if not (hasattr(path, "bandwidths") and hasattr(path, "spectra")):
-            raise TypeError(f"`path` must have the attributes bandwidths and spectra, got {path!r}.")
+        spreads = getattr(path, "spreads", None)
+        if not ((hasattr(path, "bandwidths") or spreads is not None) and hasattr(path, "spectra")):
+            raise TypeError(f"`path` must have the attributes bandwidths (or spreads) and spectra, got {path!r}.")
         statuses = getattr(path, "statuses", None)
         if statuses is None and hasattr(path, "records"):
             statuses = [record.status for record in path.records]
-        return cls(path.bandwidths, path.spectra, statuses=statuses).plot(ax, **kwargs)
+        if spreads is None:
+            return cls(path.bandwidths, path.spectra, statuses=statuses).plot(ax, **kwargs)
+        shown = np.flatnonzero((spreads > 0) & np.isfinite(spreads))
+        if not len(shown):
+            raise ValueError(f"`path` must have at least 1 spread that is positive and finite, got {spreads.tolist()}.")
+        statuses = None if statuses is None else [statuses[i] for i in shown]
+        return cls(spreads[shown], path.spectra[shown], statuses=statuses, label="spread η").plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, *, n_components: int = 5, title: str | None = None, **kwargs: Any) -> PathDisplay:
         """Draw.
@@ -101,7 +114,7 @@ class PathDisplay:
             self.marks_[status] = ax.plot(x, y, label=f"status {status}", markeredgecolor="black", **style)[0]
         if sigma[-1] >= _WIDE * sigma[0]:
             _label_in_full(ax)
-        ax.set_xlabel("bandwidth σ")
+        ax.set_xlabel(self.label)
         ax.set_ylabel("share of the sum of eigenvalues")
         ax.set_ylim(-0.03, 1.03)
         if title is not None:

@@ -17,13 +17,15 @@ from .._utils.blocks import blocks, rows_per_block
 from .._utils.checks import check_integer
 from .._utils.fingerprints import describe
 from .._utils.versions import versions
+from ..estimators.base import KernelEmbedding
 from ..estimators.certified import CertifiedEmbedding
+from ..estimators.multiscale import MultiscaleEmbedding
 from ..estimators.path.records import PathRecord
-from ..estimators.sdp_embedding import SDPEmbedding
 from ..plotting.targets import Target, check_target
 from .frames import turned_frames
 from .labels import check_labels, texts
 from .pictures import PagePicture, Shades, page_picture, shades
+from .scales import ScaleRecord, axis_names, scale_records, upward_axis
 from .slider import LIMITS, Limits, Slider, make_slider
 
 
@@ -67,6 +69,12 @@ class Report:
         Embeddings for all fits, turned so that rows move as little as possible from one to the next.
     spectra : (m, r) array
         Eigenvalues of all fits, as parts of their sum.
+    scales : tuple of ScaleRecord
+        The scales of a MultiscaleEmbedding, which has one fit; empty for others.
+    axes : tuple of k str
+        Names of the coordinates.
+    up : int
+        The coordinate that is drawn upwards, beside the first.
     picture : PagePicture or None
         What the page opens with, where the coordinates themselves are not the best picture.
     symbol : str or None
@@ -98,6 +106,9 @@ class Report:
     interrupted: bool
     frames: Array
     spectra: Array
+    scales: tuple[ScaleRecord, ...]
+    axes: tuple[str, ...]
+    up: int
     picture: PagePicture | None
     symbol: str | None
     tol: float
@@ -113,13 +124,13 @@ def fitted(X_or_estimator: Any, random_state: Any) -> CertifiedEmbedding:
     """The given estimator, the last step of the given pipeline, or an estimator fitted to the given table."""
     given = X_or_estimator
     if not isinstance(given, BaseEstimator):
-        return SDPEmbedding(random_state=random_state).fit(given)
+        return MultiscaleEmbedding(random_state=random_state).fit(given)
     while isinstance(given, Pipeline):
         given = given.steps[-1][1]
     if not isinstance(given, CertifiedEmbedding):
         raise TypeError(
-            "`X_or_estimator` must be a table, a fitted SDPEmbedding or RKHSEmbedding, or a pipeline that ends in one, got "
-            f"{given!r}."
+            "`X_or_estimator` must be a table, a fitted MultiscaleEmbedding, SDPEmbedding or RKHSEmbedding, or a pipeline "
+            f"that ends in one, got {given!r}."
         )
     check_is_fitted(given)
     return given
@@ -173,7 +184,7 @@ def collect(
         shades=None if points is None else shades(points),
         preparation=preparation,
         **_about_estimator(estimator),
-        **_about_fits(slider),
+        **_about_fits(estimator, slider),
     )
 
 
@@ -183,9 +194,10 @@ def _check_texts(**texts: Any) -> None:
             raise TypeError(f"`{name}` must be a string, got {text!r}.")
 
 
-def _about_fits(slider: Slider) -> dict[str, Any]:
-    """The fields of a report that depend on the slider alone."""
+def _about_fits(estimator: Any, slider: Slider) -> dict[str, Any]:
+    """The fields of a report about the estimator's fit and those of the slider."""
     frames = turned_frames(slider.path, slider.chosen)
+    count = frames.shape[2]
     return {
         "fits": slider.path.records,
         "chosen": slider.chosen,
@@ -193,6 +205,9 @@ def _about_fits(slider: Slider) -> dict[str, Any]:
         "interrupted": slider.interrupted,
         "frames": frames,
         "spectra": slider.path.spectra,
+        "scales": scale_records(estimator),
+        "axes": axis_names(estimator, count),
+        "up": upward_axis(estimator, count),
         "picture": page_picture(frames, slider.chosen, slider.path.records[slider.chosen].embedding),
     }
 
@@ -212,7 +227,7 @@ def _about_estimator(estimator: Any) -> dict[str, Any]:
 def _training_rows(estimator: Any) -> tuple[Array | None, Array]:
     """Training points (None for a kernel matrix or a graph), and the row of each in the data."""
     training, n = estimator.training_, len(estimator.embedding_)
-    if len(training.rows) != n and not isinstance(estimator, SDPEmbedding):
+    if len(training.rows) != n and not isinstance(estimator, KernelEmbedding):
         raise ValueError(
             f"`X_or_estimator` must have kept all rows, got {len(training.rows)} points for {n} rows: it has merged equal "
             "rows, or left out rows of weight zero. Fit it to distinct rows with positive weights."

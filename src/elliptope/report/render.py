@@ -16,12 +16,12 @@ import numpy as np
 from .._utils.arrays import Array
 from ..plotting.targets import Classes, Values
 from .content import Report
-from .words import PICTURES, explain, headline, outward, read_picture, share_text, stands_for_another
+from .verdicts import definitions, fit_facts, fit_words, scale_text, share_list
+from .words import PICTURES, headline, read_picture, share_text
 
-# Rows in the table of outliers, columns in that of the data, and eigenvalues that are written out.
+# Rows in the table of outliers, and columns in that of the data.
 _OUTLIERS = 12
 _MAX_COLUMNS = 200
-_MAX_SHARES = 4
 # Share of an eigenvalue below which its component is invisible in the picture.
 _NEGLIGIBLE = 1e-3
 # In the order in which they run.
@@ -50,11 +50,11 @@ def render(report: Report, library: str) -> str:
         "if_columns": "hidden" if report.columns is None else "",
         "steps": str(len(report.fits) - 1),
         "chosen": str(report.chosen),
-        "least": escape(_scale(report, 0)),
-        "largest": escape(_scale(report, -1)),
-        "facts": "\n".join(_facts(report, k) for k in range(len(report.fits))),
-        "words": "\n".join(_words(report, k) for k in range(len(report.fits))),
-        "limits": escape(_limits(several)),
+        "least": escape(scale_text(report, 0)),
+        "largest": escape(scale_text(report, -1)),
+        "facts": "\n".join(fit_facts(report, k) for k in range(len(report.fits))),
+        "words": "\n".join(fit_words(report, k) for k in range(len(report.fits))),
+        "limits": escape(_limits(report)),
         "first_row": str(report.first_row),
         "counted": f"Rows are counted from {report.first_row}.",
         "outliers": _outliers(report),
@@ -62,8 +62,8 @@ def render(report: Report, library: str) -> str:
         "path": _path(report),
         "columns": _columns(report),
         "columns_note": escape(_columns_note(report)),
-        "parameters": _pairs(report.parameters),
-        "versions": _pairs(report.versions),
+        "parameters": definitions(report.parameters),
+        "versions": definitions(report.versions),
     }
     return Template(_page_file("page.html")).substitute(parts)
 
@@ -88,13 +88,14 @@ def page_data(report: Report) -> dict[str, Any]:
         "scores": _base64(report.scores, "<f4"),
         "frames": _base64(report.frames.transpose(0, 2, 1), "<f4"),  # one axis after the other
         "chosen": report.chosen,
-        "up": 1 if _why_density(report) is None else k,  # the axis after the components is the density
+        "axes": report.axes,
+        "up": report.up if _why_density(report) is None else k,  # the axis after the components is the density
         "picture": _picture(report),
         "columns": _shades(report),
         "symbol": report.symbol,
         "fits": [
-            {"scale": _number(fit.bandwidth), "text": _scale(report, i), "summary": _summary(report, i), "shares": shares}
-            for i, (fit, shares) in enumerate(zip(report.fits, report.spectra.tolist(), strict=True))
+            {"scale": _number(fit.bandwidth), "text": scale_text(report, i), "summary": _summary(report, i), "shares": row}
+            for i, (fit, row) in enumerate(zip(report.fits, report.spectra.tolist(), strict=True))
         ],
     }
 
@@ -144,22 +145,18 @@ def _number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _scale(report: Report, k: int) -> str:
-    value = report.fits[k].bandwidth
-    return f"{value:.4g}" if math.isfinite(value) else "none"
-
-
 def _summary(report: Report, k: int) -> str:
     rank = len(report.fits[k].eigenvalues)
-    return f"{report.symbol} = {_scale(report, k)}, rank {rank}, {headline(report.fits[k]).lower()}"
+    return f"{report.symbol} = {scale_text(report, k)}, rank {rank}, {headline(report.fits[k]).lower()}"
 
 
 def _lede(report: Report) -> str:
     own = report.fits[report.chosen]
     table = "" if report.columns is None else f" and {_count(len(report.columns), 'column')}"
-    scale = "" if report.symbol is None else f" at {report.symbol} = {_scale(report, report.chosen)}"
+    scale = "" if report.symbol is None else f" at {report.symbol} = {scale_text(report, report.chosen)}"
     dimensions = _count(own.embedding.shape[1], "dimension")
-    return f"{_count(len(report.rows), 'row')}{table}, embedded in {dimensions} by {report.estimator}{scale}."
+    scales = f" at {_count(len(report.scales), 'scale')}" if report.scales else ""
+    return f"{_count(len(report.rows), 'row')}{table}, embedded in {dimensions} by {report.estimator}{scale}{scales}."
 
 
 def _count(number: int, noun: str) -> str:
@@ -180,53 +177,22 @@ def _why_density(report: Report) -> str | None:
 
 def _reading(report: Report) -> str:
     text = "Every point is a row of the data. Rows that are alike point the same way from the centre"
-    if report.parameters["diagonal"] == "'kernel'" and report.parameters["normalize"] == "None":
+    if len(report.scales) > 1:
+        text = "Every point is a row of the data. Within a scale, rows that are alike point the same way from the centre"
+    if report.parameters.get("diagonal") == "'kernel'" and report.parameters["normalize"] == "None":
         text += "; the farther out a row, the fewer neighbours it has"
     why = _why_density(report)
     return f"{text}." if why is None else f"{text}. Up is the density, because {why}."
 
 
-def _limits(several: bool) -> str:
+def _limits(report: Report) -> str:
+    kernel = "kernel suits" if report.symbol is None else "kernel and its bandwidth suit"
     text = (
-        "The certificate is about the optimisation, not about the world. It does not say that the kernel and its bandwidth "
-        "suit the data, or that groups in the picture mean anything."
+        f"The certificate is about the optimisation, not about the world. It does not say that the {kernel} the data, or "
+        "that groups in the picture mean anything."
     )
-    return f"{text} Move the slider: what stays put over many bandwidths deserves more trust." if several else text
-
-
-def _facts(report: Report, k: int) -> str:
-    fit = report.fits[k]
-    low, high = outward(fit.certificate.objective, fit.certificate.upper_bound)
-    facts = {
-        "Rank": str(len(fit.eigenvalues)),
-        "Gap, at most": share_text(fit.certificate.relative_gap),
-        "Objective reached": low,
-        "Bound on any": high,
-        "Eigenvalues (share)": _shares(report.spectra[k]),
-    }
-    if stands_for_another(fit.certificate):
-        facts["Exact kernel, optimum"] = " to ".join(outward(*fit.certificate.exact_interval))
-    if report.symbol is not None:
-        facts = {"Bandwidth σ" if report.symbol == "σ" else "Length scale ℓ": _scale(report, k), **facts}
-    items = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items())
-    verdict = f'<p class="verdict" data-status="{escape(fit.status)}">{escape(headline(fit))}</p>'
-    return _of_fit(report, k, f"{verdict}<dl>{items}</dl>")
-
-
-def _shares(spectrum: Array, form: str = "{:.1%}", unit: float = 1) -> str:
-    shares = [form.format(unit * share) for share in spectrum.tolist() if share > 0]
-    return ", ".join(shares[:_MAX_SHARES]) + (", …" if len(shares) > _MAX_SHARES else "") if shares else "none"
-
-
-def _words(report: Report, k: int) -> str:
-    claim, *paragraphs = explain(report.fits[k], len(report.rows), report.tol)
-    rest = "".join(f"<p>{escape(text)}</p>" for text in paragraphs)
-    return _of_fit(report, k, f'<p class="claim">{escape(claim)}</p>{rest}')
-
-
-def _of_fit(report: Report, k: int, content: str) -> str:
-    """Content that is shown while the slider is at fit k."""
-    return f'<div data-fit="{k}"{"" if k == report.chosen else " hidden"}>{content}</div>'
+    several = " Move the slider: what stays put over many bandwidths deserves more trust."
+    return f"{text}{several}" if len(report.fits) > 1 else text
 
 
 def _outliers(report: Report) -> str:
@@ -281,9 +247,9 @@ def _path(report: Report) -> str:
     head = [report.symbol or "", "Rank", "Eigenvalues, %", "Gap, at most", "Verdict"]
     rows = [
         [
-            _scale(report, k),
+            scale_text(report, k),
             str(len(fit.eigenvalues)),
-            _shares(report.spectra[k], "{:.0f}", 100),
+            share_list(report.spectra[k], "{:.0f}", 100),
             share_text(fit.certificate.relative_gap),
             escape(headline(fit)),
         ]
@@ -311,10 +277,6 @@ def _columns_note(report: Report) -> str:
     if len(report.columns) > _MAX_COLUMNS:
         text += f" The first {_MAX_COLUMNS} columns:"
     return text
-
-
-def _pairs(pairs: dict[str, str]) -> str:
-    return "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in pairs.items())
 
 
 def _figure(text: str) -> str:

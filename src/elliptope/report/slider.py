@@ -13,8 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from .._utils.arrays import Array
 from .._utils.callers import warn
 from ..estimators.certified import CertifiedEmbedding
-from ..estimators.path.path import check_bandwidths, follow_path, shortcomings
+from ..estimators.multiscale import MultiscaleEmbedding
+from ..estimators.path.path import check_bandwidths, follow_path
 from ..estimators.path.records import BandwidthPath, PathRecord
+from ..estimators.path.walk import shortcomings
 from ..estimators.sdp_embedding import SDPEmbedding
 from ..kernels.choice import BUILT_IN
 
@@ -91,7 +93,8 @@ def make_slider(
     records = tuple(shown[sigma] for sigma in sorted(shown))
     interrupted = bool(path.missing) and not any(map(ends, path.records))
     reasons = _reasons(path, drafts, budget, interrupted)
-    messages = [*(reasons if interrupted else []), *shortcomings([record for record in records if record is not own])]
+    beside = [record for record in records if record is not own]
+    messages = [*(reasons if interrupted else []), *shortcomings("bandwidth", beside)]
     if messages:
         warn(f"write_report: {' '.join(messages)}", ConvergenceWarning)
     if automatic and len(others) < 2 * _STEPS:
@@ -109,7 +112,7 @@ def other_bandwidths(bandwidths: Any, estimator: Any, n: int, limits: Limits = L
     if not _varies(estimator):
         raise ValueError(
             f"`bandwidths` must be 'auto' or None for an estimator that has no bandwidth to vary ({estimator!r}), got "
-            f"{bandwidths!r}."
+            f"{bandwidths!r}. A fitted SDPEmbedding has one."
         )
     if automatic:
         count = min(_STEPS, int(limits.large_steps * (limits.large / n) ** 3))
@@ -135,7 +138,9 @@ def _budget(estimator: Any, n: int, limits: Limits) -> int | None:
     return None if n <= limits.small else max(int(limits.products * (limits.small / n) ** 2), estimator.n_products_)
 
 
-def _no_slider(estimator: Any, n: int) -> str:
+def _no_slider(estimator: Any, n: int) -> str | None:
+    if isinstance(estimator, MultiscaleEmbedding):  # nobody expects one
+        return None
     if not _varies(estimator):
         return f"There is no slider: this {type(estimator).__name__} has no bandwidth to vary."
     return f"There is no slider: with {n} rows every bandwidth takes long, and those that are wanted must be asked for."

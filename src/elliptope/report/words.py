@@ -6,6 +6,7 @@ An objective is rounded down, a bound and a gap up, so that what is proved holds
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from .._utils.rounding import decimal_above
@@ -59,11 +60,29 @@ def headline(record: PathRecord) -> str:
     return {"max_iter": "Not converged", "interrupted": "Stopped early"}.get(record.status, record.status)
 
 
+def headline_of_scales(records: Sequence[PathRecord]) -> str:
+    """Status and grade of all scales in a few words."""
+    lines = [headline(record) for record in records]
+    if len(set(lines)) == 1:
+        return lines[0] if len(lines) == 1 else f"{lines[0]}, at {'both' if len(lines) == 2 else 'all'} scales"
+    return "; ".join(f"{line[0].lower()}{line[1:]} at scale {k}" for k, line in enumerate(lines, start=1)).capitalize()
+
+
 def explain(record: PathRecord, n: int, tol: float) -> list[str]:
     """Paragraphs on the fit to n points at tolerance ``tol``; the first is the claim itself."""
     c = record.certificate
     exact = [_exact_claim(c)] if stands_for_another(c) else []
     return [_claim(c), _reason(c, n), _room(c, tol), *exact, _verdict(record)]
+
+
+def explain_scales(records: Sequence[PathRecord], n: int, tol: float) -> list[list[str]]:
+    """Paragraphs for every scale, as :func:`explain` has them; what is said of a grade is said once."""
+    texts, said = [], set()
+    for record in records:
+        claim, reason, *others = explain(record, n, tol)
+        texts.append([claim, *([] if reason in said else [reason]), *others])
+        said.add(reason)
+    return texts
 
 
 def stands_for_another(c: Certificate) -> bool:
@@ -155,6 +174,12 @@ def _room(c: Certificate, tol: float) -> str:
 
 def _verdict(record: PathRecord) -> str:
     null = record.certificate.null_space
+    if record.status == "optimal" and math.isfinite(record.certificate.distance_bound):
+        distance = share_text(record.certificate.distance_bound)
+        return (
+            "This program has only one optimum, and the embedding itself is close to it: the products of its rows, which "
+            f"say how alike they are, differ from those of the optimum by at most {distance}, in the root mean square."
+        )
     if record.status == "optimal":
         return (
             "It is also the only optimum, to the precision of the computer: any method that gets this far shows the "

@@ -30,19 +30,20 @@ def write_report(
     random_state: Any = 0,
     verbose: bool = False,
 ) -> Path:
-    """Write an embedding, its certificate and its path of bandwidths to one HTML file that needs no network.
+    """Write an embedding and its certificate to one HTML file that needs no network.
 
     The page has a picture with zoom, hover and lasso (which exports row numbers), coloured by label, density or any column;
-    a slider over bandwidths; the spectrum, rank and certificate at each of them in plain words; the most outlying rows; and
-    a summary of data, parameters and versions. The picture is the one that :class:`~elliptope.plotting.EmbeddingDisplay`
+    the certificate in plain words, of every scale where there are several; the most outlying rows; a summary of data,
+    parameters and versions; and, for an SDPEmbedding with a bandwidth, a slider over bandwidths with the spectrum, rank and
+    certificate at each of them. The picture is the one that :class:`~elliptope.plotting.EmbeddingDisplay`
     chooses; where it is not that of two coordinates, these are a click away. The same input gives the same file.
 
     Parameters
     ----------
     X_or_estimator : (n, p) array or data frame, or fitted estimator
-        A table is embedded by ``SDPEmbedding(random_state=random_state)``; scale its columns first. A fitted
-        :class:`~elliptope.SDPEmbedding` or :class:`~elliptope.RKHSEmbedding`, or a pipeline that ends in one, is shown as
-        it is. Rows of weight zero, which have no influence, are left out.
+        A table is embedded by ``MultiscaleEmbedding(random_state=random_state)``; scale its columns first. A fitted
+        :class:`~elliptope.MultiscaleEmbedding`, :class:`~elliptope.SDPEmbedding` or :class:`~elliptope.RKHSEmbedding`, or a
+        pipeline that ends in one, is shown as it is. Rows of weight zero, which have no influence, are left out.
     output : path
     y : (n,) array, optional
         Colours: classes, where it holds text, truth values or few distinct whole numbers, and values otherwise.

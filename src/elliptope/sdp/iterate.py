@@ -17,7 +17,8 @@ from .steps import measure
 _LARGEST = 1e140
 # 1/‖p_i‖ beyond this means that p_i is zero.
 _FREE = 1e300
-# Part of the absolute slacks that rounding may make of their sum; in single precision, of which the sum is a double.
+# Part of the absolute slacks that rounding may make of their sum; in single precision, of which the sum is a double. Where
+# products have six digits, over the root of n, as the errors of rows have random signs.
 _ROUNDING = 1e-14
 _ROUNDING_SINGLE = 1e-7
 
@@ -39,6 +40,8 @@ class Iterate:
     With a ``quadratic`` term P and the offset are those of :math:`J - EZE`, the cost of the linear program that Z solves if
     it is optimal, and so are slack, y and residual; gain and objective are those of the program itself:
     :math:`\text{gain} = \sum_i \text{slack}_i + \tfrac12 \sum_{i \ne j} e_i e_j Z_{ij}^2`, what is won over Z = I.
+
+    A ``rough`` iterate has a product of six digits only.
     """
 
     def __init__(
@@ -48,8 +51,11 @@ class Iterate:
         offset: Array,
         own_metric: Metric | None = None,
         quadratic: Quadratic | None = None,
+        *,
+        rough: bool = False,
     ) -> None:
         self.H, self.P, self.offset, self.own_metric, self.quadratic = H, P, offset, own_metric, quadratic
+        self.rough = rough
         rows = measure(H, P)
         self.slack, self.residual, self.inverse_pull = rows.slack, rows.residual, rows.inverse
         if largest(rows.inverse) > _FREE:  # a row that no other holds has no scale: that of the strongest will do
@@ -76,6 +82,8 @@ class Iterate:
     @property
     def rounding(self) -> float:
         """Changes of the gain up to this are put down to rounding."""
+        if self.rough:
+            return _ROUNDING_SINGLE / math.sqrt(self.H.shape[0]) * self.absolute
         return (_ROUNDING_SINGLE if is_single(self.H) else _ROUNDING) * self.absolute
 
     @cached_property

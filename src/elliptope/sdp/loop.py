@@ -23,6 +23,8 @@ from .steps import normalize_rows
 
 # A proof is tried where it may succeed: the least gap that it could show is at most this part of the tolerance.
 _PROVABLE = 0.8
+# Part of the absolute slacks by which gains by products of six digits and by exact ones may differ.
+_ROUGH_DIFFERENCE = 1e-6
 
 
 class Progress(NamedTuple):
@@ -156,8 +158,11 @@ class Loop:
                     # Where the next eigenvalue or the curvature is small, a better iterate may tell another null space.
                     null = certificate.null_space
                     clear = null is not None and min(null.spectral_gap, null.curvature) > 100 * ZERO
-                    held = (certificate, self.last) if clear else None
+                    # With a quadratic term it would be the certificate of another linearised problem.
+                    held = (certificate, self.last) if clear and not self.problem.spread else None
                     continue
+                if self.problem.spread:  # which holds every column, and the method has found out which ones there are
+                    return certificate
                 # A column that is almost zero is almost free to move; without it the rest may settle.
                 trimmed = drop_columns(self.last.H, 10 * SMALL_COLUMN, self.rng)
                 if trimmed.shape[1] == self.last.H.shape[1]:
@@ -270,4 +275,5 @@ class Loop:
 def _improves(new: Iterate, old: Iterate) -> bool:
     """By its gain, or by its defect where gains differ by rounding alone."""
     difference = new.gain - old.gain
-    return difference > old.rounding or (difference >= -old.rounding and new.defect < old.defect)
+    rounding = old.rounding if new.rough == old.rough else _ROUGH_DIFFERENCE * old.absolute
+    return difference > rounding or (difference >= -rounding and new.defect < old.defect)

@@ -132,6 +132,16 @@ class Meter:
         self._taken.number += 1
         return (self._single or self.problem.operator).core_matmat(V)
 
+    def rough_product(self, V: Array) -> Array:
+        """The same to about six digits, where the operator has products that are faster for it."""
+        single = self._single
+        if single is None and self.problem.operator.single_is_accurate:
+            self.use_single_precision()
+        try:
+            return self.product(V)
+        finally:
+            self._single = single
+
     def core_square(self, v: Array) -> float:
         """:meth:`Operator.core_square`, with the products that it takes counted."""
         operator = self.problem.operator
@@ -143,14 +153,15 @@ class Meter:
     def evaluate(self, H: Array) -> Iterate:
         """The iterate at H, for one product."""
         problem = self.problem
+        rough = self.in_single_precision and problem.operator.single_is_accurate
         if problem.weights is None:
-            return Iterate(H, columnwise(self.product(H)), problem.offset, problem.metric)
+            return Iterate(H, columnwise(self.product(H)), problem.offset, problem.metric, rough=rough)
         # Factors have many columns here: rows, of which most sums are, should lie together.
         H = rowwise(H)
         P = rowwise(self.product(H))
         quadratic = Quadratic(problem.weights, H, problem.norm_weights, all_zero(P[:, :1]) and all_zero(P))
         P = quadratic.subtract_gradient(P)
-        return Iterate(H, P, problem.offset - problem.weights**2, None, quadratic)
+        return Iterate(H, P, problem.offset - problem.weights**2, None, quadratic, rough=rough)
 
     def in_float32(self) -> Meter | None:
         """A meter of the problem in single precision, which counts together with this one; None where there is none."""

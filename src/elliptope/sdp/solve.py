@@ -112,7 +112,7 @@ def solve(
 
     Parameters
     ----------
-    cost : (n, n) array, sparse matrix, LinearOperator or Operator
+    cost : (n, n) array, sparse matrix or tensor, LinearOperator or Operator
         Symmetric C, psd or not. Sparse matrices are made dense for the proof up to n = 10 000; beyond that, and for linear
         operators, the certificate is probabilistic.
         An array of another library of the array API standard is solved in that library, on its device.

@@ -73,17 +73,17 @@ def _largest_eigenvalue(operator: Operator) -> float:
     n, offset = operator.n, operator.offset()
     q = np.random.default_rng(0).standard_normal(n)
     q = like(offset, q / math.sqrt(float(q @ q)))
-    basis: list[Array] = []
+    steps = min(_STEPS, n)
+    basis = namespace(q).empty((steps, n), dtype=q.dtype, device=q.device)  # one vector per row
     alpha: list[float] = []
     beta: list[float] = []
     value = -math.inf
-    for _ in range(min(_STEPS, n)):
-        basis.append(q)
+    for k in range(steps):
+        basis[k, :] = q
         u = operator.matmat(q[:, None])[:, 0]
         alpha.append(float(q @ u))
         for _ in range(2):  # twice is enough
-            for v in basis:
-                u = u - float(v @ u) * v
+            u = u - basis[: k + 1, :].T @ (basis[: k + 1, :] @ u)
         before, value = value, float(eigvalsh_tridiagonal(np.array(alpha), np.array(beta))[-1])
         beta.append(math.sqrt(float(u @ u)))
         if value - before <= _ENOUGH * abs(value) or not beta[-1] > n * np.finfo(float).eps * abs(value):

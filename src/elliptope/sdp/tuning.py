@@ -33,6 +33,7 @@ class Tuning:
     memory_columns: int = 256  # largest number of pairs, times columns of H
     memory_numbers: int = 2**25  # largest number of stored entries (256 MB)
     forcing: float = 0.1  # relative residual to which a Newton system is solved, at most
+    rough_forcing: float = 1e-4  # least residual where products with six digits are used for it
     interior_point_gap: float = 1e-10  # relative gap at which the interior-point method ends
     interior_point_step: float = 0.97  # part of the way to the boundary that its steps go
 

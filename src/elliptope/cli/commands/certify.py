@@ -33,7 +33,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
     model = load_model(args.model)
     est = model.est
     if not hasattr(est, "certificate_"):
-        raise CommandError(f"{args.model}: a {type(est).__name__} has no certificate; sdp and rkhs models have one")
+        raise CommandError(f"{args.model}: a {type(est).__name__} has no certificate; other models have one")
     try:
         found = recertify(est)
     except InconsistentModelError as error:
@@ -49,6 +49,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
     for one, stored in pairs:
         lines += [f"  stored: {stored}", f"  found:  {one}"]
     found_facts = {**facts(model), "model": args.model, "confirmed": confirmed, "found": certificate_facts(worst)}
+    if isinstance(found, tuple):
+        found_facts["found_scales"] = [certificate_facts(one) for one in found]
     console.result(found_facts, "\n".join(lines))
     return ExitCode.OK if confirmed and optimal else ExitCode.NOT_OPTIMAL
 

@@ -2,8 +2,8 @@
 
 examples:
   elliptope embed wine.csv --standardize --label class -o coordinates.csv
-  elliptope embed data.npy --n-components 2 --normalize unit -o coordinates.npy
-  elliptope embed tfidf.npz --kernel overlap --metric cosine -o coordinates.csv
+  elliptope embed data.npy --method sdp --n-components 2 --normalize unit -o coordinates.npy
+  elliptope embed tfidf.npz --metric cosine -o coordinates.csv
   cut -f 1-5 data.tsv | elliptope embed - --format tsv > coordinates.tsv
 """
 
@@ -14,8 +14,9 @@ import argparse
 from ..cluster import add_cluster, connected
 from ..console import Console
 from ..fitting import exit_code, facts, fit, read_training_data
-from ..models import check_model_output, save_model
-from ..options import add_estimator, add_output, add_output_format, add_table
+from ..methods import add_estimator, estimator_of
+from ..models import check_model_output, column_names, save_model
+from ..options import add_output, add_output_format, add_table
 from ..writing import Target, write_result
 
 SUMMARY = "coordinates of every row"
@@ -34,11 +35,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, console: Console) -> int:
     target = Target.of(args, console)
     check_model_output(args.save_model, args.force)
+    est = estimator_of(args)
     data = read_training_data(args, console)
     target.check_columns(data.kept)
     with connected(args):
-        model = fit(args, data, console)
+        model = fit(est, args, data, console)
     if args.save_model:
         save_model(model, args.save_model, args.force)
-    write_result(target, {**data.kept, "z": model.est.embedding_}, {**facts(model), "model": args.save_model}, console)
+    table, about = {**data.kept, "z": model.est.embedding_}, {**facts(model), "model": args.save_model}
+    write_result(target, table, about, console, column_names(model.est))
     return exit_code(model.est)

@@ -11,8 +11,9 @@ import argparse
 from ..cluster import add_cluster, connected
 from ..console import Console
 from ..fitting import exit_code, facts, fit, read_training_data
+from ..methods import add_estimator, estimator_of
 from ..models import check_model_output, save_model
-from ..options import add_estimator, add_output, add_table
+from ..options import add_output, add_table
 
 SUMMARY = "a model, saved to a file"
 
@@ -27,9 +28,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> int:
     check_model_output(args.output, args.force)
+    est = estimator_of(args)
     data = read_training_data(args, console)
     with connected(args):
-        model = fit(args, data, console)
+        model = fit(est, args, data, console)
     save_model(model, args.output, args.force)
     console.note(f"written: {args.output}")
     console.result({**facts(model), "model": args.output})

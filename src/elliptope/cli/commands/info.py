@@ -54,14 +54,14 @@ def installation() -> dict[str, Any]:
 
 
 def _table(about: dict[str, Any]) -> list[str]:
-    """One line per entry that is not None."""
+    """One line per entry that is not None; the scales have had theirs."""
     lines = {}
     for name, value in about.items():
         if isinstance(value, dict):
             value = ", ".join(f"{key}={entry}" for key, entry in value.items())
         elif hasattr(value, "tolist") or isinstance(value, list):
             value = ", ".join(f"{entry:.6g}" if isinstance(entry, float) else str(entry) for entry in value)
-        if value is not None:
+        if value is not None and name != "scales":
             lines[name] = value
     width = max(map(len, lines)) + 2
     return [f"{name:{width}}{value}" for name, value in lines.items()]

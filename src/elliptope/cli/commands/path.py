@@ -21,7 +21,8 @@ from ..console import Console
 from ..data import Data
 from ..errors import CommandError, ExitCode, UsageError, counted
 from ..fitting import read_training_data, scale
-from ..options import add_estimator, add_output, add_output_format, add_table, parameters_of
+from ..methods import add_estimator, parameters_of
+from ..options import add_output, add_output_format, add_table
 from ..writing import Target, write_result
 
 SUMMARY = "spectra and certificates along a path of bandwidths"
@@ -84,9 +85,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
         frames.check_columns(("bandwidth", "row"))
     data = read_training_data(args, console)
     if data.is_sparse:
-        raise CommandError(
-            f"{data.source}: a sparse matrix, which no kernel with a bandwidth takes; use `embed` or `fit`"
-        )
+        raise CommandError(f"{data.source}: a sparse matrix, which no kernel with a bandwidth takes; use `embed` or `fit`")
     X, _ = scale(args, data, console)
     values = args.bandwidths or _around(knn_bandwidth(X))
     path = bandwidth_path(

@@ -1,4 +1,5 @@
-"""One page for the browser, in one file: the embedding to explore, its certificate in plain words, a slider over bandwidths.
+"""One page for the browser, in one file: the embedding to explore, its certificate in plain words and, with --method sdp, a
+slider over bandwidths.
 
 examples:
   elliptope report wine.csv --standardize --label class -o report.html
@@ -19,8 +20,9 @@ from ..console import Console
 from ..data import Column
 from ..errors import CommandError, ExitCode, UsageError, missing_extra
 from ..fitting import exit_code, facts, fit, preparation, read_training_data
-from ..models import Model, check_model_output, load_model, save_model
-from ..options import add_estimator, add_output, add_table, table_options
+from ..methods import add_estimator, estimator_of, table_options
+from ..models import Model, check_model_output, column_names, load_model, save_model
+from ..options import add_output, add_table
 from ..streams import STANDARD, check_output, open_output
 from ..tables import has_table_suffix
 from ..tables.text import is_number
@@ -45,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--coordinates", metavar="FILE", help="write the coordinates, too")
     parser.add_argument("--save-model", metavar="FILE", help="keep the model, for `transform` and `certify`")
     add_table(parser)
-    add_estimator(parser, ("sdp", "rkhs"))
+    add_estimator(parser, ("multiscale", "sdp", "rkhs"))
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
@@ -56,18 +58,18 @@ def run(args: argparse.Namespace, console: Console) -> int:
     library = _library()
     model = None if args.format or has_table_suffix(args.input) else _stored(args)
     if model is None:
-        model = fit(args, read_training_data(args, console), console)
+        model = fit(estimator_of(args), args, read_training_data(args, console), console)
     kept = {column.name: column.values for column in (model.id, model.label) if column is not None}
     if coordinates is not None:
         coordinates.check_columns(kept)
     if not hasattr(model.est, "certificate_"):
-        raise CommandError(f"{args.input}: a {type(model.est).__name__} has no report; sdp and rkhs embeddings have one")
+        raise CommandError(f"{args.input}: a {type(model.est).__name__} has no report; other embeddings have one")
     # Written before the slider, which takes longest and may be interrupted.
     if args.save_model:
         save_model(model, args.save_model, args.force)
         console.note(f"written: {args.save_model}")
     if coordinates is not None:
-        coordinates.write({**kept, "z": model.est.embedding_}, console)
+        coordinates.write({**kept, "z": model.est.embedding_}, console, column_names(model.est))
     with open_output(args.output, args.force) as file:
         report = collect(
             model.est,

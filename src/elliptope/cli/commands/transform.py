@@ -14,7 +14,7 @@ from ..console import Console
 from ..data import read_data
 from ..errors import ExitCode
 from ..fitting import check_sparse
-from ..models import load_model
+from ..models import column_names, load_model
 from ..options import add_output, add_output_format, add_table, form_of, selection_of
 from ..writing import Target, write_result
 
@@ -47,5 +47,5 @@ def run(args: argparse.Namespace, console: Console) -> int:
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         Z = model.est.transform(model.inputs(data.X))
     facts = {"model": args.model, "source": data.source, "n_samples": len(Z), "n_components": Z.shape[1]}
-    write_result(target, {**data.kept, "z": Z}, facts, console)
+    write_result(target, {**data.kept, "z": Z}, facts, console, column_names(model.est))
     return ExitCode.OK

@@ -1,10 +1,12 @@
 """Read and write tables: CSV, TSV, Parquet, NPY and NPZ, in files and streams; and read sparse matrices.
 
-A table to be written is a dictionary of arrays: a vector is a column, and a matrix ``z`` the columns ``z1``, ``z2``, ….
+A table to be written is a dictionary of arrays: a vector is a column, and a matrix ``z`` the columns ``z1``, ``z2``, …, or
+columns with names of their own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -101,22 +103,26 @@ def check_writer(format: str) -> None:
         pyarrow()
 
 
-def write_table(arrays: dict[str, Array], stream: BinaryIO, format: str) -> None:
+def write_table(arrays: dict[str, Array], stream: BinaryIO, format: str, names: Sequence[str] | None = None) -> None:
+    """Write a table; ``names`` are those of the columns of its matrix."""
     if format == "npy":
         write_npy(arrays, stream)
     elif format == "npz":
         write_npz(arrays, stream)
     elif format == "parquet":
-        write_parquet(flatten(arrays), stream)
+        write_parquet(flatten(arrays, names), stream)
     else:
-        write_text(flatten(arrays), stream, _DELIMITERS[format])
+        write_text(flatten(arrays, names), stream, _DELIMITERS[format])
 
 
-def flatten(arrays: dict[str, Array]) -> dict[str, Array]:
-    """One entry per column: matrices are split."""
+def flatten(arrays: dict[str, Array], names: Sequence[str] | None = None) -> dict[str, Array]:
+    """One entry per column: a matrix is split, into columns with these ``names``."""
     columns: dict[str, Array] = {}
     for name, array in arrays.items():
-        new = {name: array} if array.ndim == 1 else {f"{name}{k + 1}": column for k, column in enumerate(array.T)}
+        new = {name: array}
+        if array.ndim > 1:
+            own = [f"{name}{k + 1}" for k in range(array.shape[1])] if names is None else names
+            new = dict(zip(own, array.T, strict=True))
         if clash := new.keys() & columns.keys():
             raise CommandError(f"two columns of the output would be called {clash.pop()!r}: rename that of the input")
         columns.update(new)

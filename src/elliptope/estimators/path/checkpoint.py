@@ -14,18 +14,18 @@ from typing import Any
 from ..._utils.files import atomic_write
 from ...persistence.arrays import Floats
 from ...persistence.container import Archive, Kind, ModelFileError, open_archive, shown, write
-from ...persistence.fields import Integer, Number, Packing, Reading, take
+from ...persistence.fields import Integer, Number, Optional, Packing, Reading, take
 from ...persistence.objects import OneOf
 from ..stored import CERTIFICATE, STATUS
 from .records import PathRecord
 
 # Every bandwidth takes three entries and two kilobytes of the header.
 _KIND = Kind("checkpoint", "`bandwidth_path`", 2**20, 2**30)
-_FORMAT = "elliptope checkpoint 2"
+_FORMAT = "elliptope checkpoint 3"
 _RECORD = OneOf(
     {
         PathRecord: {
-            "bandwidth": Number(positive=True),
+            "bandwidth": Number(),
             "embedding": Floats("n", "k"),
             "factor": Floats("n", "r"),
             "eigenvalues": Floats("r"),
@@ -34,6 +34,7 @@ _RECORD = OneOf(
             "n_iter": Integer(),
             "n_products": Integer(),
             "seconds": Number(),
+            "spread": Optional(Number()),
         }
     }
 )

@@ -8,35 +8,26 @@ from __future__ import annotations
 
 import math
 import os
-import time
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from ..._utils.arrays import Array
-from ..._utils.callers import underflows_to_zero, warn
+from ..._utils.callers import underflows_to_zero
 from ..._utils.checks import check_callable, check_positive, check_verbose
-from ..._utils.fingerprints import describe
-from ..._utils.progress import ProgressBar
-from ..._version import __version__
+from ..._utils.devices import find_device, on_cpu
 from ...kernels.choice import BUILT_IN
 from ...sdp.steps import normalize_rows
-from ..certified import ZERO_COLUMNS
 from ..data import validate_rows
 from ..sdp_embedding import SDPEmbedding
 from .checkpoint import Checkpoint
 from .records import BandwidthPath, PathRecord, align, widen
+from .walk import fingerprint, record_of, start_from, walk, warn_of_shortcomings
 
 # Entries of the spare column of a warm start.
 _PERTURBATION = 0.03
-# Parameters that have no influence on the results.
-_IMMATERIAL = ("bandwidth", "n_jobs", "verbose")
-# Bandwidths that a warning names for each status.
-_NAMED = 5
 
 __all__ = ["BandwidthPath", "PathRecord", "bandwidth_path"]
 
@@ -97,13 +88,7 @@ def bandwidth_path(
     path = follow_path(
         X, bandwidths, parameters, sample_weight=sample_weight, checkpoint=checkpoint, callback=callback, verbose=verbose
     )
-    messages = []
-    if path.missing:
-        remedy = "call again with the same `checkpoint` to go on" if checkpoint else "with a `checkpoint` it could go on"
-        messages.append(f"ended early, bandwidths missing: {len(path.missing)}; {remedy}.")
-    messages += shortcomings(path.records)
-    if messages:
-        warn("bandwidth_path: " + " ".join(messages), ConvergenceWarning)
+    warn_of_shortcomings(path, checkpoint)
     return path
 
 
@@ -123,59 +108,21 @@ def follow_path(
     check_callable("callback", callback)
     check_verbose(verbose)
     estimator = _check_estimator(parameters)
-    given = validate_rows(X, sample_weight, estimator)
+    if estimator.device is None and (own := find_device(None, X)) is not None:
+        estimator.set_params(device=str(own))
+    given = validate_rows(on_cpu(X), on_cpu(sample_weight), estimator)
     X, w = given.X, given.w
-    file = None if checkpoint is None else Checkpoint(checkpoint, _fingerprint(X, w, estimator), len(X))
-    found = {} if file is None else {record.bandwidth: record for record in file.read()}
-    done = {sigma: found[sigma] for sigma in values if sigma in found}
-    order = sorted(set(values), reverse=True)
-    bar = ProgressBar(len(order), bool(verbose))
-    if file is not None and done:
-        bar.update(len(done), f"from {file.path}")
-    try:
-        for sigma in order:
-            if sigma in done:
-                continue
-            record = _solve(estimator, X, w, sigma, [done[s] for s in order if s > sigma], max_products)
-            done[sigma] = found[sigma] = record
-            if file is not None:
-                file.write(found.values())
-            bar.update(len(done), str(record))
-            if callback is not None and callback(record):
-                break
-    except KeyboardInterrupt:
-        if not done:
-            raise
-    finally:
-        bar.close()
-    missing = tuple(sigma for sigma in values if sigma not in done)
-    return BandwidthPath(tuple(done[sigma] for sigma in values if sigma in done), missing, w)
+    file = None if checkpoint is None else Checkpoint(checkpoint, fingerprint("bandwidth", X, w, estimator), len(X))
 
+    def solve(sigma: float, larger: Sequence[PathRecord]) -> PathRecord:
+        est = clone(estimator).set_params(bandwidth=sigma)
+        est._max_products = max_products
+        start = _predict(larger[-2:], sigma, w)
+        # All components, whatever `n_components` and `normalize` show of them.
+        return record_of(est, lambda: est.fit(X, sample_weight=w, start=start), lambda: est._extension_of(X))
 
-def _solve(
-    estimator: SDPEmbedding, X: Array, w: Array, sigma: float, larger: Sequence[PathRecord], max_products: int | None
-) -> PathRecord:
-    """Fit at σ, given the records at the ``larger`` bandwidths, in descending order."""
-    est = clone(estimator).set_params(bandwidth=sigma)
-    est._max_products = max_products
-    begin = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # there will be one for the whole path
-        warnings.filterwarnings("ignore", ZERO_COLUMNS)
-        est.fit(X, sample_weight=w, start=_predict(larger[-2:], sigma, w))
-    if est.status_ == "interrupted":  # the fit has caught Ctrl-C, which was meant for the path
-        raise KeyboardInterrupt
-    return PathRecord(
-        bandwidth=sigma,
-        embedding=est.embedding_,
-        factor=est._extension_of(X),  # all components, whatever `n_components` and `normalize` show of them
-        eigenvalues=est.eigenvalues_,
-        certificate=est.certificate_,
-        status=est.status_,
-        n_iter=est.n_iter_,
-        n_products=est.n_products_,
-        seconds=time.perf_counter() - begin,
-    )
+    records, missing = walk("bandwidth", values, solve, file, callback, verbose)
+    return BandwidthPath(records, missing, w)
 
 
 def _predict(larger: Sequence[PathRecord], sigma: float, w: Array) -> Array | None:
@@ -188,10 +135,10 @@ def _predict(larger: Sequence[PathRecord], sigma: float, w: Array) -> Array | No
     and a column of small random entries: with a column to spare a second-order critical point is optimal, and without one
     the solver would widen H to make sure.
     """
-    if not larger or not larger[-1].factor.any():  # a constant kernel has no directions
+    H = start_from(larger[-1]) if larger else None
+    if H is None:
         return None
     rng = np.random.default_rng(0)  # decides nothing but how soon the optimum is found
-    H = normalize_rows(larger[-1].factor, rng)
     if len(larger) == 2:
         width = max(record.factor.shape[1] for record in larger)
         before, H = widen(normalize_rows(larger[0].factor, rng), width), widen(H, width)
@@ -220,22 +167,3 @@ def _check_estimator(parameters: dict[str, Any]) -> SDPEmbedding:
         names = ", ".join(map(repr, BUILT_IN))
         raise ValueError(f"`kernel` must be one of {names}, which have a bandwidth to vary, got {estimator.kernel!r}.")
     return estimator
-
-
-def _fingerprint(X: Array, w: Array, estimator: SDPEmbedding) -> dict[str, str]:
-    """All that the records of a path depend on."""
-    parameters = {k: describe(v) for k, v in estimator.get_params().items() if k not in _IMMATERIAL}
-    return {"X": describe(X), "sample_weight": describe(w), "elliptope.__version__": __version__, **parameters}
-
-
-def shortcomings(records: Sequence[PathRecord]) -> list[str]:
-    """A sentence for every status but "optimal"."""
-    messages = []
-    for status in sorted({record.status for record in records} - {"optimal"}):
-        sigmas = [f"{record.bandwidth:.6g}" for record in records if record.status == status]
-        named = ", ".join(sigmas[:_NAMED]) + (", …" if len(sigmas) > _NAMED else "")
-        messages.append(
-            f"status {status!r} at {len(sigmas)} of {len(records)} bandwidths (σ = {named}): fit SDPEmbedding at one of "
-            f"them to be told why, and what to change."
-        )
-    return messages

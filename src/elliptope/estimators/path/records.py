@@ -1,11 +1,11 @@
-"""What a path of bandwidths returns: a record per bandwidth, and what follows from all of them together."""
+"""What a path returns: a record per bandwidth, or per spread, and what follows from all of them together."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import orthogonal_procrustes
@@ -14,14 +14,18 @@ from ..._utils.arrays import Array
 from ..._utils.rounding import round_up
 from ...sdp import Certificate
 
+# Of the parameters that vary along paths.
+SYMBOLS = {"bandwidth": "σ", "spread": "η"}
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PathRecord:
-    """The optimum at one bandwidth.
+    """The optimum at one bandwidth, or at one spread.
 
     Attributes
     ----------
     bandwidth : float
+        NaN for a kernel without one.
     embedding : (n, n_components) array
         As :class:`~elliptope.SDPEmbedding` gives it: the columns are eigenvectors.
     factor : (n, rank) array
@@ -33,6 +37,8 @@ class PathRecord:
     n_iter, n_products : int
     seconds : float
         Wall-clock time of the fit.
+    spread : float or None
+        η, where that is what varies along the path.
     """
 
     bandwidth: float
@@ -44,11 +50,13 @@ class PathRecord:
     n_iter: int
     n_products: int
     seconds: float
+    spread: float | None = None
 
     def __str__(self) -> str:
         c = self.certificate
+        at = f"σ = {self.bandwidth:.6g}" if self.spread is None else f"η = {self.spread:.6g}"
         return (
-            f"σ = {self.bandwidth:.6g}  {self.status}  gap {round_up(c.relative_gap)} ({c.grade})  "
+            f"{at}  {self.status}  gap {round_up(c.relative_gap)} ({c.grade})  "
             f"rank {len(self.eigenvalues)}  products {self.n_products}  {self.seconds:.2f} s"
         )
 
@@ -57,29 +65,18 @@ class PathRecord:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BandwidthPath:
-    """What :func:`bandwidth_path` returns.
-
-    Attributes
-    ----------
-    records : tuple of PathRecord
-        In the order in which the bandwidths were given.
-    missing : tuple of float
-        Bandwidths that an interrupted path has not come to; empty otherwise.
-    weights : (n,) array
-        The sample weights w.
-    bandwidths, spectra, aligned
-        Arrays with a row, or a matrix, per record.
-    """
+class Path:
+    """Records at values of one parameter."""
 
     records: tuple[PathRecord, ...]
     missing: tuple[float, ...]
     weights: Array
+    parameter: ClassVar[str]
 
     @property
-    def bandwidths(self) -> Array:
-        """σ of every record, shape (m,)."""
-        return np.array([record.bandwidth for record in self.records])
+    def values(self) -> Array:
+        """The parameter at every record, shape (m,)."""
+        return np.array([getattr(record, self.parameter) for record in self.records])
 
     @property
     def spectra(self) -> Array:
@@ -95,9 +92,9 @@ class BandwidthPath:
     def aligned(self) -> Array:
         r"""The embeddings with zeros up to a common width, each turned onto its neighbour; shape (m, n, k).
 
-        From the largest σ, which is left as it is, to the smallest: :math:`\hat\Xi_\sigma = \Xi_\sigma Q` with the
+        From the largest σ (or η), which is left as it is, to the smallest: :math:`\hat\Xi_\sigma = \Xi_\sigma Q` with the
         orthogonal Q for which :math:`\sum_i w_i \lVert \hat\xi_i(\sigma) - \hat\xi_i(\sigma') \rVert^2` is least, σ' being
-        the next larger bandwidth. Points that move between two of these matrices have moved, while the columns of
+        the next larger value. Points that move between two of these matrices have moved, while the columns of
         ``embedding`` may change sign or order. The columns here are therefore no eigenvectors.
 
         Nothing is scaled: rows keep their length :math:`\sqrt{d_i(\sigma)}` and B⋆ is unchanged. A common factor would not
@@ -105,19 +102,19 @@ class BandwidthPath:
         more; with ``normalize="unit"`` all count alike.
         """
         width = max(record.embedding.shape[1] for record in self.records)
-        turned: dict[float, Array] = {}
+        turned: dict[int, Array] = {}  # by identity: a value given twice has one record
         neighbour: Array | None = None
-        for record in sorted(self.records, key=lambda record: -record.bandwidth):
-            if record.bandwidth not in turned:
+        for record in sorted(self.records, key=lambda record: -getattr(record, self.parameter)):
+            if id(record) not in turned:
                 Z = widen(record.embedding, width)
-                neighbour = turned[record.bandwidth] = Z if neighbour is None else align(Z, neighbour, self.weights)
-        return np.stack([turned[record.bandwidth] for record in self.records])
+                neighbour = turned[id(record)] = Z if neighbour is None else align(Z, neighbour, self.weights)
+        return np.stack([turned[id(record)] for record in self.records])
 
     def to_rows(self) -> list[dict[str, Any]]:
         """A flat dictionary per record, for ``csv.DictWriter`` or ``pandas.DataFrame``; lambda_1, … are the ``spectra``."""
         return [
             {
-                "bandwidth": float(record.bandwidth),
+                self.parameter: float(value),
                 "status": record.status,
                 "grade": record.certificate.grade,
                 "objective": float(record.certificate.objective),
@@ -127,16 +124,68 @@ class BandwidthPath:
                 "n_iter": record.n_iter,
                 "n_products": record.n_products,
                 "seconds": record.seconds,
-                **{f"lambda_{k}": float(value) for k, value in enumerate(spectrum, start=1)},
+                **{f"lambda_{k}": float(share) for k, share in enumerate(spectrum, start=1)},
             }
-            for record, spectrum in zip(self.records, self.spectra, strict=True)
+            for value, record, spectrum in zip(self.values, self.records, self.spectra, strict=True)
         ]
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {status}" for status, count in Counter(r.status for r in self.records).items())
-        low, high = self.bandwidths.min(), self.bandwidths.max()
+        low, high = self.values.min(), self.values.max()
         missing = f", {len(self.missing)} missing" if self.missing else ""
-        return f"BandwidthPath({len(self.records)} bandwidths from {low:.6g} to {high:.6g}: {counts}{missing})"
+        number = f"{len(self.records)} {self.parameter}s from {low:.6g} to {high:.6g}"
+        return f"{type(self).__name__}({number}: {counts}{missing})"
+
+
+class BandwidthPath(Path):
+    """What :func:`bandwidth_path` returns.
+
+    Attributes
+    ----------
+    records : tuple of PathRecord
+        In the order in which the bandwidths were given.
+    missing : tuple of float
+        Bandwidths that an interrupted path has not come to; empty otherwise.
+    weights : (n,) array
+        The sample weights w.
+    bandwidths, spectra, aligned
+        Arrays with a row, or a matrix, per record.
+    """
+
+    parameter = "bandwidth"
+
+    @property
+    def bandwidths(self) -> Array:
+        """σ of every record, shape (m,)."""
+        return self.values
+
+
+class SpreadPath(Path):
+    """What :func:`spread_path` returns.
+
+    Attributes
+    ----------
+    records : tuple of PathRecord
+        In the order in which the spreads were given.
+    missing : tuple of float
+        Spreads that an interrupted path has not come to; empty otherwise.
+    weights : (n,) array
+        The sample weights w.
+    spreads, spectra, aligned
+        Arrays with a row, or a matrix, per record.
+    """
+
+    parameter = "spread"
+
+    @property
+    def spreads(self) -> Array:
+        """η of every record, shape (m,)."""
+        return self.values
+
+    @property
+    def distance_bounds(self) -> Array:
+        """``certificate.distance_bound`` of every record, shape (m,)."""
+        return np.array([record.certificate.distance_bound for record in self.records])
 
 
 def align(Z: Array, onto: Array, w: Array) -> Array:

@@ -23,15 +23,18 @@ import numpy as np
 
 from ..._utils.arrays import Array
 from ..._utils.checks import check_integer
-from ..._utils.rounding import TINY, UNIT
+from ..._utils.rounding import TINY, UNIT, gamma
 from ...kernels.base import Kernel
 from ...kernels.given import Precomputed
 from ..base import ROUNDINGS, KernelOperator
-from ..factorization import Factorization
+from ..factorization import Factorization, cholesky, cholesky_rounding, cholesky_solver
 from ..metric import Metric
 from .landmarks import partial_cholesky
 from .schur import prove_definite
 from .tall import TallFactor
+
+# Rows up to which J less a quadratic term is factorised as a whole. The solver itself takes n × n eigendecompositions there.
+_WHOLE = 4000
 
 
 class NystroemOperator(KernelOperator):
@@ -116,11 +119,17 @@ class NystroemOperator(KernelOperator):
         A row that F alone explains, such as that of an outlier among the landmarks, may have a z far beyond what holds it; a
         multiple δ of :math:`\operatorname{Diag}(z) + Q Q^\top` is therefore no small multiple of M, but costs no more than
         :math:`\delta (\sum z + (\sum \lVert Q_i\rVert)^2)`.
+
+        With further columns in Q, those of a quadratic term, the matrix itself is factorised unless n is large: S F Fᵀ S and
+        Q Qᵀ may cancel almost entirely, z with them, and the small matrix is then inaccurate.
         """
         F, s, Q, v = self._factor, self._s, self._Q, metric.diagonal()
         own, deflated = s**2 * F.squares, np.einsum("ij,ij->i", Q, Q)
-        z = slack + shift * v + own - deflated
         size = np.abs(slack) + shift * v + own + deflated
+        if Q.shape[1] > 1 and self.n <= _WHOLE:
+            yield self._factorize_whole(slack + shift * v, v, size, shift)
+            return
+        z = slack + shift * v + own - deflated
         U = _lift(z, size, Q.shape[1])
         proof = prove_definite(F, s, U, z, Q) if (z > 0).all() else None
         if proof is None:
@@ -131,6 +140,25 @@ class NystroemOperator(KernelOperator):
         rounding = (F.k + Q.shape[1] + ROUNDINGS) * UNIT * float(size.sum())
         extra = proof.delta * float(z.sum() + np.sqrt(deflated).sum() ** 2) + rounding
         yield Factorization(shift, shift, lambda V: root * proof.solve(root * V), (1 + 4 * self.n * UNIT) * extra)
+
+    def _factorize_whole(self, diagonal: Array, v: Array, size: Array, shift: float) -> Factorization | None:
+        r"""Factorise :math:`\operatorname{Diag}(\text{diagonal}) - J_0`, scaled by D = ``size`` to entries of at most 1.
+
+        An entry of J_0 errs by :math:`\gamma (D_i D_j)^{1/2}`, for sums of k + q products; as a matrix that is at most
+        :math:`n \gamma D`.
+        """
+        n, F, Q = self.n, self._factor, self._Q
+        D = np.maximum(size, UNIT * size.max())
+        scaled, q = (self._s / np.sqrt(D))[:, None] * F.F, Q / np.sqrt(D)[:, None]
+        T = np.asfortranarray(q @ q.T - scaled @ scaled.T)
+        rounding = cholesky_rounding(n, 1.01 * n) + 1.01 * n * gamma(F.k + Q.shape[1] + 2 * ROUNDINGS)
+        np.fill_diagonal(T, diagonal / D + 2 * rounding)  # at an optimum T is singular
+        L = cholesky(T)
+        if L is None:
+            return None
+        solve, root = cholesky_solver(L), np.sqrt(v / D)[:, None]
+        extra = (1 + 4 * n * UNIT) * 3 * rounding * float(D.sum())
+        return Factorization(shift, shift, lambda V: root * solve(root * V), extra)
 
 
 def _lift(z: Array, size: Array, count: int) -> Array:

@@ -25,7 +25,8 @@ import numpy as np
 from ..._utils.arrays import Array
 from ..._utils.blocks import TILE
 from ..._utils.rounding import UNIT, gamma
-from .tiles import Fill, TileErrors, Tiles, pad_rows, roundings, split
+from ..recomputed import TileErrors
+from .tiles import Fill, Tiles, pad_rows, roundings, split
 
 # exp of NumPy is good to 2.52 ulp with AVX-512, and better elsewhere.
 _EXP_ULPS = 4

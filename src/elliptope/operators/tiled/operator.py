@@ -7,20 +7,17 @@ operator offers them to the solver (:meth:`TiledOperator.single`) for steps that
 
 from __future__ import annotations
 
-import math
-from typing import Self
-
 import numpy as np
 
-from ..._utils.arrays import Array, row_dots
+from ..._utils.arrays import Array
 from ..._utils.checks import check_factor, check_integer, check_vector
-from ..._utils.rounding import TINY, UNIT, gamma
 from ...kernels.base import Kernel
 from ...kernels.given import Precomputed
 from ...kernels.stationary import Gaussian
-from ..base import MARGIN, ROUNDINGS, KernelOperator, Operator, SingleOperator
+from ..base import Operator, SingleOperator
+from ..recomputed import RecomputedOperator, TileErrors
 from .gaussian import GaussianTiles, gaussian_coordinates, gaussian_errors
-from .tiles import BlockTiles, TileErrors, Tiles
+from .tiles import BlockTiles, Tiles
 
 # Relative error of an entry up to which tiles in float64 come from a matrix product; beyond, points lie so far out in terms
 # of the bandwidth that differences have to be formed before they are squared.
@@ -29,7 +26,7 @@ _DOUBLE_ERROR = 1e-9
 _SINGLE_ERROR = 1e-2
 
 
-class TiledOperator(KernelOperator):
+class TiledOperator(RecomputedOperator):
     r"""J from a kernel and points, without the kernel matrix.
 
     Parameters
@@ -60,23 +57,17 @@ class TiledOperator(KernelOperator):
             sample_weight = check_vector("sample_weight", sample_weight, len(X))
         self.n_jobs = n_jobs
         self._diagonal_of_K = kernel.diagonal(X)
-        self._tiles, self._errors = self._make_tiles(kernel, X)
-        self.relative_error = self._errors.total
-        super().__init__(len(X), sample_weight)
-        self.degree_error = self._error_of_degrees()
+        self._tiles, errors = self._make_tiles(kernel, X)
+        super().__init__(len(X), errors, sample_weight)
 
     def _make_tiles(self, kernel: Kernel, X: Array) -> tuple[Tiles, TileErrors]:
         return make_tiles(kernel, X, self.n_jobs)
 
-    def hollow_kernel_matmat(self, V: Array) -> Array:
-        return self._tiles.hollow_matmat(V)
+    def product(self, V: Array, squared: bool = False) -> Array:
+        return self._tiles.hollow_matmat(V, squared)
 
     def kernel_diagonal(self) -> Array:
         return self._diagonal_of_K
-
-    def set_row_scale(self, t: Array) -> None:
-        super().set_row_scale(t)
-        self._error: float | None = None
 
     def single(self) -> Operator | None:
         # Float32 rounds 2²⁹ times as coarsely, and the coordinates and norms are rounded half as often as in float64.
@@ -84,82 +75,6 @@ class TiledOperator(KernelOperator):
             return None
         tiles = self._tiles.in_single()
         return None if tiles is None else SingleOperator(self, tiles.hollow_matmat)
-
-    @property
-    def single_after(self) -> int:
-        """No copy of the matrix has to be made."""
-        return 0
-
-    @property
-    def product_error(self) -> float:
-        return max(self._errors.product, super().product_error)
-
-    @property
-    def square_products(self) -> int:
-        return 2
-
-    @property
-    def block_width(self) -> int:
-        """Distances and exponentials are most of the cost, however many columns there are."""
-        return 8
-
-    @property
-    def error_bounds(self) -> tuple[float, float]:
-        r"""Errors of J and of products with it; takes one product with the kernel, and is then kept.
-
-        Entries err by :math:`(\kappa_i + \kappa_j) \tilde K_{ij}` off the diagonal and not on it, products by
-        :math:`\varepsilon \tilde K |V|`, degrees by a part :math:`\mu_i` and M by :math:`\mu_M`. As |Z_ij| ≤ 1 on the
-        elliptope, to first order
-
-        .. math:: |\operatorname{Tr}((J_{exact} - J) Z)|
-                  \le \sum_{i \ne j} s_i (\kappa_i + \kappa_j + \varepsilon) \tilde K_{ij} s_j
-                  + \sum_{ij} s_i \tfrac{\mu_i + \mu_j}2 \tilde K_{ij} s_j
-                  + \sum_{ij} q_i \big(\tfrac{\mu_i + \mu_j}2 + \mu_M\big) q_j + 2 n \nu \max_i s_i \sum_i s_i ,
-
-        where :math:`s = t/\sqrt m` and :math:`q = t v_0`; the last term is for underflow, ν being the smallest normal
-        number. The bounds also cover an objective computed from products with J. The rounding of products within a Lanczos
-        run is, as everywhere, not accounted for.
-
-        (0, 0) for tiles that are exact up to the rounding of the kernel's own formula.
-        """
-        if self._error is None:
-            self._error = self._error_bound() if self.relative_error else 0.0
-        return self._error, self._error
-
-    def deflated(self, Q: Array) -> Self:
-        _ = self.error_bounds  # kept from now on, for all that share these tiles
-        return super().deflated(Q)
-
-    @property
-    def entry_error(self) -> float:
-        """BLAS may round a tile that is computed again in another way."""
-        return self.relative_error
-
-    def core_square(self, v: Array) -> float:
-        r"""By two products: with a = s/√v and rows b of Q/√v, :math:`\sum_{i\ne j} (a_i K_{ij} a_j - b_i \cdot b_j)^2`."""
-        a, b = np.abs(self._s) / np.sqrt(v), self._Q / np.sqrt(v)[:, None]
-        kernel = float(a**2 @ self._tiles.hollow_matmat((a**2)[:, None], squared=True)[:, 0])
-        ab, gram, squares = a[:, None] * b, b.T @ b, row_dots(b, b)
-        mixed = float(np.vdot(ab, self._tiles.hollow_matmat(ab)))
-        deflation = float(np.vdot(gram, gram) - squares @ squares)
-        error = 4 * (self.relative_error + gamma(self.n + 2 * ROUNDINGS))
-        return kernel - 2 * mixed + deflation + error * (math.sqrt(kernel) + float(squares.sum())) ** 2
-
-    def _error_bound(self) -> float:
-        errors, mu, s, q = self._errors, self.degree_error, np.abs(self._s), np.abs(self._Q[:, 0])
-        Ks = self._tiles.hollow_matmat(s[:, None])[:, 0] / (1 - errors.product)
-        entries = (s * (2 * errors.entry + errors.product)) @ Ks + (mu * s) @ (Ks + self._diagonal_of_K * s)
-        # Products with q, and the sum M, have up to n roundings.
-        total_error = (self.w * self.m) @ mu / self.M + 3 * gamma(self.n + ROUNDINGS)
-        deflation = q.sum() * (mu @ q) + total_error * q.sum() ** 2
-        underflow = 2 * self.n * TINY * s.max() * s.sum()
-        return MARGIN * float(entries + deflation + underflow)
-
-    def _error_of_degrees(self) -> Array:
-        """A bound on the relative error of m, (n,), and on a few more roundings per row; only sums over others err."""
-        errors = self._errors
-        others = np.maximum(1 - self.w * self._diagonal_of_K / self.m, 0.0)
-        return (errors.entry + errors.entry.max() + errors.product) * others + 2 * ROUNDINGS * UNIT
 
 
 def make_tiles(kernel: Kernel, X: Array, n_jobs: int) -> tuple[Tiles, TileErrors]:

@@ -13,7 +13,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -32,32 +31,6 @@ _WIDE = 8
 
 # fill(i, j, T) writes tiles (i, j), (i, j + 1), … into T (c, TILE, TILE); i and j count from the start of their blocks.
 Fill = Callable[[int, int, Array], Any]
-
-
-@dataclass(frozen=True)
-class TileErrors:
-    r"""How far tiles and products are from the exact kernel matrix K, underflow apart.
-
-    Attributes
-    ----------
-    entry : (n,) array
-        κ with :math:`|\tilde K_{ij} - K_{ij}| \le (\kappa_i + \kappa_j) \tilde K_{ij}` off the diagonal.
-    product : float
-        ε such that a computed product is within :math:`\varepsilon \tilde K |V|` of :math:`\tilde K V`.
-    """
-
-    entry: Array
-    product: float
-
-    @property
-    def largest_entry(self) -> float:
-        """A bound on the relative error of any entry."""
-        return 2 * float(self.entry.max())
-
-    @property
-    def total(self) -> float:
-        """A bound on the error of any product relative to K |V|."""
-        return self.largest_entry + self.product
 
 
 class Tiles(ABC):

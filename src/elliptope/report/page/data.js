@@ -36,7 +36,7 @@ function numbers(base64, Type) {
 /* Name of axis a. The one after the components is the density: there to look at outliers, and so that one component makes a
    plot, too. The last two are those of the picture. */
 function axisName(a) {
-  if (isComponent(a)) return `Component ${a + 1}`;
+  if (isComponent(a)) return report.axes[a];
   return a === report.size.axes ? "Log density" : pictureAxis(a - report.size.axes - 1);
 }
 

@@ -54,7 +54,7 @@ def _by_columns(
 ) -> Generator[Iterate, None, tuple[Iterate, bool]]:
     """The ascent of :func:`_settle`, in single precision first; and whether it exceeded its limits."""
     tuning = meter.problem.tuning
-    state = _State(iterate, spare=iterate.defect < tuning.basin)  # a start in the basin was found with columns to spare
+    state = _State(iterate, spare=iterate.defect < tuning.wide)  # no random start, and what is missing the certificate tells
     rough = None if state.spare else _in_single_precision(meter, iterate)
     if rough is not None:
         state.iterate = rough.evaluate(normalize_rows(in_precision_of(rough.problem.offset, iterate.H), rng))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._utils.arrays import Array, as_numpy, like, row_dots
+from ..._utils.arrays import Array, as_numpy, largest, like, row_dots, smallest
 from ..iterate import Iterate
 from ..problem import Meter
 from ..steps import normalize_rows
@@ -38,8 +38,7 @@ def can_use_dual(meter: Meter) -> bool:
     problem = meter.problem
     if problem.n > problem.tuning.dense_newton_rows or problem.weights is None:
         return False
-    e = as_numpy(problem.weights)
-    return bool(e.min() > _WEIGHT_FLOOR * e.max())
+    return smallest(problem.weights) > _WEIGHT_FLOOR * largest(problem.weights)
 
 
 def dual_newton(meter: Meter, u: Array | None, rng: np.random.Generator) -> Iterator[Iterate]:

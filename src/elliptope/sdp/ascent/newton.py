@@ -20,8 +20,9 @@ def newton(
 ) -> Generator[Iterate, None, tuple[Iterate, bool]]:
     r"""Newton's method for LH = 0, each step by preconditioned conjugate gradients.
 
-    The Riemannian Hessian along a tangent D is :math:`\operatorname{proj}_H(LD)`, one product with J per CG step; the
-    preconditioner is the metric of the iterate. CG stops early at negative curvature, and a line search keeps the ascent.
+    The Riemannian Hessian along a tangent D is :math:`\operatorname{proj}_H(LD)`, one product with J per CG step; a rough
+    one will do, as the residual of the next step is exact again; the preconditioner is the metric of the iterate. CG stops
+    early at negative curvature, and a line search keeps the ascent.
     A system is solved to the square of what the last step gained, which is no more than it is worth far from the optimum,
     and keeps the convergence of second order near it (Eisenstat and Walker 1996, choice 2).
 
@@ -55,10 +56,13 @@ def _direction(meter: Meter, iterate: Iterate, goal: Goal, forcing: float, max_c
     p = -z
     rz = inner(r, z)
     # No further than where the solve will stop.
-    enough = min(meter.problem.tuning.forcing, goal.aim / max(iterate.defect, TINY))
+    tuning = meter.problem.tuning
+    enough = min(tuning.forcing, goal.aim / max(iterate.defect, TINY))
+    if meter.problem.operator.single_is_accurate:
+        enough = max(enough, tuning.rough_forcing)
     target = rz * max(forcing, enough) ** 2
     for step in range(max_cg):
-        Lp = slack * p - meter.product(p)
+        Lp = slack * p - meter.rough_product(p)
         if iterate.quadratic is not None:
             Lp += iterate.quadratic.hessian(p)
         Lp = project(Lp, H)

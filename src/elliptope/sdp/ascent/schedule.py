@@ -33,6 +33,8 @@ def auto(meter: Meter, H: Array, goal: Goal, rng: np.random.Generator) -> Iterat
     small = factors and problem.n <= tuning.small
     patience = tuning.patience if small else tuning.patience_per_row * problem.n
     budget = meter.count + patience if factors and problem.n <= tuning.interior_point_rows else math.inf
+    if problem.operator.single_is_accurate:
+        meter.use_single_precision()
     iterate = yield from warm_up(meter, H, rng)
     # A start in the basin was polished before: more columns would only move it away.
     polished = iterate.defect < tuning.basin
@@ -59,6 +61,8 @@ def auto(meter: Meter, H: Array, goal: Goal, rng: np.random.Generator) -> Iterat
 def _approach(meter: Meter, iterate: Iterate, goal: Goal, rng: np.random.Generator, budget: float) -> Steps:
     """L-BFGS until the basin is reached or the budget spent, in single precision as long as that is exact enough."""
     operator, tuning = meter.problem.operator, meter.problem.tuning
+    if operator.single_is_accurate:
+        iterate = yield from _rough_approach(meter, iterate, goal, rng, budget)
     last = iterate
     for count, last in enumerate(itertools.chain([iterate], quasi_newton(meter, iterate, rng))):
         done = _arrived(last, goal, tuning.basin) or meter.count > budget
@@ -68,12 +72,27 @@ def _approach(meter: Meter, iterate: Iterate, goal: Goal, rng: np.random.Generat
             break
         if last.defect < tuning.single_precision:
             meter.use_double_precision()
-        elif count == operator.single_after:
+        elif count == operator.single_after and not operator.single_is_accurate:
             meter.use_single_precision()
     if meter.in_single_precision:
         meter.use_double_precision()
         last = meter.evaluate(last.H)
     return last
+
+
+def _rough_approach(meter: Meter, iterate: Iterate, goal: Goal, rng: np.random.Generator, budget: float) -> Steps:
+    """L-BFGS by products of six digits, until the basin is reached or their rounding hides the ascent.
+
+    The last iterate is evaluated anew, in double precision.
+    """
+    meter.use_single_precision()
+    start = last = iterate if iterate.rough else meter.evaluate(iterate.H)
+    for last in itertools.chain([start], quasi_newton(meter, start, rng)):
+        if _arrived(last, goal, meter.problem.tuning.basin) or meter.count > budget:
+            break
+        yield last
+    meter.use_double_precision()
+    return meter.evaluate(last.H)
 
 
 def _arrived(iterate: Iterate, goal: Goal, basin: float) -> bool:

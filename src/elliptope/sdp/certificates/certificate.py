@@ -62,7 +62,8 @@ class Certificate:
         known.
     error_below, error_above : float
         What the operator may be off by where it stands for a costlier one: the optimum of the exact problem lies in
-        ``exact_interval``. Zero where J is exact up to rounding. All else is about the operator as it is.
+        ``exact_interval``. Zero where J is exact up to rounding. All else is about the operator as it is, the weights of a
+        quadratic term included: they are the same in the exact problem.
     distance_bound : float
         Bound on :math:`\\lVert B - B_\\star\\rVert_F / \\lVert B\\rVert_F`, of the same grade, for the rows and columns with
         J_ii > 0; the norm is that of L²(w) where points have weights. Infinite without a quadratic term.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from ..._utils.rounding import UNIT
 from ...operators.metric import Metric
 from ..iterate import Iterate
 from ..problem import Meter, OutOfProducts
-from .certificate import Certificate, bound, dual_metrics
+from .certificate import Certificate, bound, dual_metrics, no_bound
 from .chebyshev import Tested, chebyshev_test
 from .deflation import almost_null, lifted, projected
 from .lanczos import Ritz, lanczos_probe, spread_error
@@ -26,6 +26,8 @@ MAX_FAILURES = 20
 # Events on which the claims of one solve rest: eight per certificate, which are two ends of the spectrum in three metrics,
 # a test of the null space and one of the shift. Ten per failed one leave room for the last.
 _RUNS = 10 * MAX_FAILURES
+# Ritz values up to this size are looked at again where products have six digits, whose errors are well below.
+_ROUGH_DOUBT = 1e-3
 
 
 def lanczos_bound(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> Certificate:
@@ -46,15 +48,17 @@ def certify_by_tests(
     where the products do not suffice for it, the best bound is returned that there is by then.
     """
     tuning, metrics = meter.problem.tuning, dual_metrics(iterate)
-    runs = whitened_lanczos(meter, iterate, metrics.values(), rng, tuning.lanczos_steps)
-    found = dict(zip(metrics, runs, strict=True))
-    name = cheapest(iterate, metrics, found)
-    certificate = ritz_bound(meter, iterate, name, metrics[name], found[name])
-    escape = negative_direction(metrics[name], found[name])
     # Where small eigenvalues are left, the degree of a test grows with the root of the spread over the shift aimed at.
     aims = {
         name: tuning.attempt_shift * tol * iterate.gain / metric.total(iterate.objective) for name, metric in metrics.items()
     }
+    found, rough = _first_look(meter, iterate, metrics, aims, rng, saddle)
+    name = cheapest(iterate, metrics, found)
+    # Products of six digits tell where to test, and bound nothing.
+    certificate = no_bound(iterate, meter.problem.operator)
+    if not rough:
+        certificate = ritz_bound(meter, iterate, name, metrics[name], found[name])
+    escape = negative_direction(metrics[name], found[name])
     # With a quadratic term a test of the shift takes longer than to come closer to the optimum, as long as that is possible.
     closer = saddle and iterate.quadratic is not None
     null: NullSpace | None = None
@@ -82,6 +86,28 @@ def certify_by_tests(
             raise
         return certificate, escape
     return _smaller(certificate, replace(sharper, null_space=null)), escape if direction is None else direction
+
+
+def _first_look(
+    meter: Meter,
+    iterate: Iterate,
+    metrics: dict[str, Metric],
+    aims: dict[str, float],
+    rng: np.random.Generator,
+    saddle: bool,
+) -> tuple[dict[str, Ritz], bool]:
+    """The ends of the spectrum in each metric, and whether they come from products of six digits.
+
+    With ``saddle`` they do where the operator has such products; but not where these do not tell a negative eigenvalue,
+    beyond what is aimed at, from one that is zero.
+    """
+    steps = meter.problem.tuning.lanczos_steps
+    rough = saddle and _looks_roughly(meter)
+    found = dict(zip(metrics, whitened_lanczos(meter, iterate, metrics.values(), rng, steps, rough), strict=True))
+    if rough and any(-_ROUGH_DOUBT < ritz.lower < -aims[name] for name, ritz in found.items()):
+        found = dict(zip(metrics, whitened_lanczos(meter, iterate, metrics.values(), rng, steps), strict=True))
+        rough = False
+    return found, rough
 
 
 def _smaller(certificate: Certificate, other: Certificate | None) -> Certificate:
@@ -112,8 +138,15 @@ def _certify_null_space(
     problem, upper = meter.problem, ends.upper + 0.05 * (ends.upper - ends.lower)
     rounding = problem.operator.rounding_in(metric, upper)
     known = almost_null(iterate, metric, problem.tuning.known, rounding)
-    look = lanczos_probe(problem.n, problem.tuning.lanczos_steps, rng, iterate.slack)
-    (ritz,) = run_together(meter.product, [_whitened(iterate, metric, lifted(look, known, upper))])
+
+    def look(product: Callable[[Array], Array]) -> Ritz:
+        probe = lanczos_probe(problem.n, problem.tuning.lanczos_steps, rng, iterate.slack)
+        return run_together(product, [_whitened(iterate, metric, lifted(probe, known, upper))])[0]
+
+    rough = _looks_roughly(meter)
+    ritz = look(meter.rough_product if rough else meter.product)
+    if rough and ritz.lower <= _ROUGH_DOUBT:
+        ritz = look(meter.product)
     if ritz.lower <= ZERO:
         return None, larger_null_space(known.values, ritz.lower, iterate)
     least = 0.25 * ritz.lower
@@ -152,12 +185,17 @@ def estimate_gap(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> fl
 
 
 def whitened_lanczos(
-    meter: Meter, iterate: Iterate, metrics: Iterable[Metric], rng: np.random.Generator, steps: int
+    meter: Meter, iterate: Iterate, metrics: Iterable[Metric], rng: np.random.Generator, steps: int, rough: bool = False
 ) -> list[Ritz]:
-    """The ends of the spectrum of E L Eᵀ, in each of the metrics."""
+    """The ends of the spectrum of E L Eᵀ, in each of the metrics; ``rough``: by products of six digits."""
     n = meter.problem.n
     probes = [_whitened(iterate, metric, lanczos_probe(n, steps, rng, iterate.slack)) for metric in metrics]
-    return run_together(meter.product, probes)
+    return run_together(meter.rough_product if rough else meter.product, probes)
+
+
+def _looks_roughly(meter: Meter) -> bool:
+    """Whether products of six digits look at a spectrum before it is tested: not where Lanczos exhausts the space."""
+    return meter.problem.operator.single_is_accurate and meter.problem.n > meter.problem.tuning.lanczos_steps
 
 
 def _whitened(iterate: Iterate, metric: Metric, probe: Probe) -> Probe:

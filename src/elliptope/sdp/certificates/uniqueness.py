@@ -18,7 +18,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._utils.arrays import Array, as_numpy, like, row_norms
+from ..._utils.arrays import (
+    Array,
+    all_zero,
+    as_numpy,
+    largest,
+    like,
+    namespace,
+    row_norms,
+    select_columns,
+    take_rows,
+)
+from ..._utils.blocks import blocks
 from ..._utils.rounding import TINY
 from ...operators.factorization import Factorization
 from ...operators.metric import Metric
@@ -37,6 +48,8 @@ _SETTLED = 1e-7
 _LEAST_AMPLIFYING = 1e-3
 # Unknowns beyond which injectivity is not tested, and uniqueness therefore not shown.
 _MAX_UNKNOWNS = 2000
+# Products of two entries of a row that are held at a time.
+_PRODUCTS = 2**28
 
 
 @dataclass(frozen=True)
@@ -97,15 +110,15 @@ def null_space_among(
     """
     if iterate.quadratic is not None:
         return None
-    N, pull = as_numpy(metric.unwhiten(basis)), as_numpy(iterate.pull)
+    N, pull = metric.unwhiten(basis), iterate.pull
     perhaps, certainly = values <= perhaps_null(iterate), values <= ZERO
     following = max(float(values[~perhaps].min(initial=beyond)), _LEAST_AMPLIFYING)
     noise = 0.0 if exact else _DOUBT * iterate.stationarity / following
-    curvature = _least_curvature(N[:, perhaps], pull)
+    curvature = _least_curvature(select_columns(N, perhaps), pull)
     unique = curvature > max(ZERO, noise**2)  # the square of a singular value, which is off by the noise
     if not unique:
         if certainly.sum() < perhaps.sum():
-            curvature = _least_curvature(N[:, certainly], pull)
+            curvature = _least_curvature(select_columns(N, certainly), pull)
         if curvature > ZERO or not certainly.any():
             return None
     null = perhaps if unique else certainly
@@ -135,9 +148,12 @@ def _least_curvature(N: Array, pull: Array) -> float:
     if k * (k + 1) // 2 > min(n, _MAX_UNKNOWNS):
         return 0.0
     # Rows of no length say nothing. A product of two columns takes the root of the pull; where J is diagonal there is none.
-    root = (pull / pull.max()) ** 0.25 if pull.any() else np.ones(n)
-    columns = (root[:, None] * N / np.maximum(row_norms(N), TINY)[:, None]).T
+    root = namespace(pull).ones_like(pull) if all_zero(pull) else (pull / largest(pull)) ** 0.25
+    columns = (root[:, None] * N / (row_norms(N) + TINY)[:, None]).T
     i, j = np.triu_indices(k)
-    A = columns[i] * columns[j]
-    squares = np.linalg.eigvalsh(A @ A.T)
+    gram = np.zeros((len(i), len(i)))
+    for part in blocks(0, n, max(_PRODUCTS // max(len(i), 1), 1)):
+        A = take_rows(columns[:, part], i) * take_rows(columns[:, part], j)
+        gram += as_numpy(A @ A.T)
+    squares = np.linalg.eigvalsh(gram)
     return float(max(squares[0], 0.0) / squares[-1]) if k and squares[-1] > 0 else 0.0

@@ -1,0 +1,76 @@
+"""Random programs with a quadratic term, which the benchmark and the tests of the spread share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elliptope.kernels import Gaussian
+from elliptope.operators import DenseOperator, kernel_matrix
+
+Array = np.ndarray
+
+SPREADS = (0.01, 0.1, 1.0, 10.0, np.inf)
+
+
+def gaussian_cost(X: Array, sigma: float, rng: np.random.Generator) -> Array:
+    """The paper's J with random weights: diag(J) = (w d)²."""
+    w = rng.uniform(0.5, 2, len(X))
+    operator = DenseOperator(kernel_matrix(Gaussian(sigma), X), w)
+    operator.set_row_scale(w * np.sqrt(np.maximum(operator.abar_diagonal(), 0)))
+    return operator @ np.eye(len(X))
+
+
+def narrow(n: int, rng: np.random.Generator) -> Array:
+    return gaussian_cost(rng.standard_normal((n, 2)), 10 ** rng.uniform(-1.5, 0.5), rng)
+
+
+def disconnected(n: int, rng: np.random.Generator) -> Array:
+    X = rng.standard_normal((n, 2)) + 100 * (np.arange(n) % 3)[:, None]
+    return gaussian_cost(X, 10 ** rng.uniform(-1, 0.3), rng)
+
+
+def psd_of_low_rank(n: int, rng: np.random.Generator) -> Array:
+    W = rng.standard_normal((n, max(1, n // 3)))
+    return W @ W.T
+
+
+def almost_identity(n: int, rng: np.random.Generator) -> Array:
+    W = rng.standard_normal((n, n))
+    return np.eye(n) - 1 / n + 10 ** rng.uniform(-8, -2) * (W + W.T)
+
+
+def indefinite(n: int, rng: np.random.Generator) -> Array:
+    """Half of the diagonal is negative."""
+    W = rng.standard_normal((n, n))
+    return W + W.T
+
+
+def graph_with_loops(n: int, rng: np.random.Generator) -> Array:
+    """Sparse, isolated vertices among it, and some of the diagonal is negative."""
+    A = np.triu(rng.random((n, n)) < 0.3, 1)
+    return A + A.T + np.diag(rng.uniform(-0.2, 1, n))
+
+
+FAMILIES = (narrow, disconnected, psd_of_low_rank, almost_identity, indefinite, graph_with_loops)
+
+
+def random_program(seed: int, largest: int = 30) -> tuple[Array, float]:
+    """J, symmetric with a positive entry on its diagonal, and a spread."""
+    rng = np.random.default_rng(seed)
+    J = FAMILIES[seed % len(FAMILIES)](int(rng.integers(3, largest + 1)), rng)
+    J[0, 0] = max(J[0, 0], 0.1)
+    return (J + J.T) / 2, float(rng.choice(SPREADS))
+
+
+def weights(J: Array, s: float) -> Array:
+    return np.sqrt(s * np.maximum(J.diagonal(), 0))
+
+
+def value(J: Array, e: Array, Z: Array) -> float:
+    return float((J * Z).sum() - 0.5 * (np.outer(e, e) * Z**2).sum())
+
+
+def distance(e: Array, Y: Array, Z: Array) -> float:
+    """‖Y - Z‖/‖Z‖ in the norm Σ e_i e_j Z_ij²."""
+    ee = np.outer(e, e)
+    return float(np.sqrt((ee * (Y - Z) ** 2).sum() / (ee * Z**2).sum()))

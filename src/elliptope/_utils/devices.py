@@ -1,0 +1,103 @@
+"""Where a fit is computed: on the CPU, with NumPy; or on a CUDA device, with PyTorch and Triton.
+
+A device is an object of PyTorch, and None stands for the CPU. Where Triton's interpreter is on (``TRITON_INTERPRET=1``), the
+device is PyTorch's CPU: tests run what runs on a device.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from .arrays import as_numpy, is_foreign, like, namespace
+from .extras import install
+
+_ALLOWED = "None, 'cpu', 'cuda', 'cuda:' with a number, or 'auto'"
+
+
+def check_device(device: Any) -> str | None:
+    """The parameter ``device``, as text."""
+    name = None if device is None else str(device)
+    if name is not None and not re.fullmatch(r"cpu|auto|cuda(:\d+)?", name):
+        raise ValueError(f"`device` must be {_ALLOWED}, got {device!r}.")
+    return name
+
+
+def find_device(device: Any, X: Any = None) -> Any | None:
+    """The device that the parameter stands for; None for the CPU.
+
+    None, where the data X are: a tensor on a CUDA device is computed with there. ``"auto"``: a device, if there is one.
+    """
+    name = check_device(device)
+    if name is None:
+        own = getattr(X, "device", None) if is_foreign(X) else None
+        return own if getattr(own, "type", None) == "cuda" else None
+    if name == "cpu" or (name == "auto" and not has_device()):
+        return None
+    torch = _torch()
+    if is_interpreted():
+        return torch.device("cpu")
+    found = torch.device("cuda" if name == "auto" else name)
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if (found.index or 0) >= count:
+        there = f"has {count}" if count else "finds none"
+        raise RuntimeError(
+            f"`device` must be a CUDA device that is there, got {name!r}: PyTorch {there}. Use device='cpu'; or check the "
+            f"driver, and that the PyTorch of the extra `gpu` is one for CUDA: {install('gpu')}."
+        )
+    return found
+
+
+def is_interpreted() -> bool:
+    """Whether Triton's interpreter is on."""
+    return os.environ.get("TRITON_INTERPRET") == "1"
+
+
+def has_device() -> bool:
+    """Whether PyTorch is installed and has a CUDA device."""
+    try:
+        torch = _torch()
+    except ImportError:
+        return False
+    return torch.cuda.is_available()
+
+
+def usable_device(device: Any, X: Any = None) -> Any | None:
+    """For fitted models: as :func:`find_device`, but the CPU on machines where the device is not."""
+    try:
+        return find_device(device, X)
+    except (ImportError, RuntimeError):
+        return None
+
+
+def refuse_device(device: Any, X: Any, estimator: str) -> None:
+    """Raise where an estimator that is computed on the CPU is asked for a device, or given a tensor that is on one."""
+    name = check_device(device)
+    if name is not None and name.startswith("cuda"):
+        raise ValueError(f"`device` must be None, 'cpu' or 'auto' for {estimator}, which runs on the CPU, got {device!r}.")
+    if name is None and find_device(None, X) is not None:
+        raise ValueError(f"`X` must be on the CPU for {estimator}, got a tensor on {X.device}: use X.cpu().")
+
+
+def on_cpu(X: Any) -> Any:
+    """Tensors as arrays of NumPy; all else as it is."""
+    return as_numpy(X) if is_foreign(X) else X
+
+
+def as_given(result: Any, X: Any) -> Any:
+    """A ``result`` computed from X: a tensor on its device where X is one, in single precision if X is."""
+    if not is_foreign(X):
+        return result
+    xp = namespace(X)
+    return like(X, result) if X.dtype in (xp.float32, xp.float64) else xp.asarray(result, device=X.device)
+
+
+def _torch() -> Any:
+    try:
+        import array_api_compat  # noqa: F401  the solver's functions on tensors
+        import torch
+        import triton  # noqa: F401
+    except ImportError as error:
+        raise ImportError(f"A CUDA device needs PyTorch with Triton: {install('gpu')}; or use device='cpu'.") from error
+    return torch

@@ -1,0 +1,80 @@
+"""The numbers of every fit and the words of its certificate, as HTML."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+
+from .._utils.arrays import Array
+from ..estimators.path.records import PathRecord
+from .content import Report
+from .words import explain, explain_scales, headline, headline_of_scales, outward, share_text, stands_for_another
+
+# Eigenvalues that are written out.
+_MAX_SHARES = 4
+
+
+def scale_text(report: Report, k: int) -> str:
+    value = report.fits[k].bandwidth
+    return f"{value:.4g}" if math.isfinite(value) else "none"
+
+
+def fit_facts(report: Report, k: int) -> str:
+    """The verdict on fit k, and its numbers: those of every scale where there are scales."""
+    fit = report.fits[k]
+    text = headline_of_scales([scale.record for scale in report.scales]) if report.scales else headline(fit)
+    verdict = f'<p class="verdict" data-status="{escape(fit.status)}">{escape(text)}</p>'
+    if report.scales:
+        parts = [f"<h3>{escape(scale.title)}</h3><dl>{definitions(_numbers(scale.record))}</dl>" for scale in report.scales]
+        return _of_fit(report, k, verdict + "".join(parts))
+    facts = _numbers(fit)
+    if report.symbol is not None:
+        facts = {"Bandwidth σ" if report.symbol == "σ" else "Length scale ℓ": scale_text(report, k), **facts}
+    return _of_fit(report, k, f"{verdict}<dl>{definitions(facts)}</dl>")
+
+
+def _numbers(fit: PathRecord) -> dict[str, str]:
+    c = fit.certificate
+    low, high = outward(c.objective, c.upper_bound)
+    total = fit.eigenvalues.sum()
+    facts = {
+        "Rank": str(len(fit.eigenvalues)),
+        "Gap, at most": share_text(c.relative_gap),
+        "Objective reached": low,
+        "Bound on any": high,
+        "Eigenvalues (share)": share_list(fit.eigenvalues / (total if total > 0 else 1.0)),
+    }
+    if math.isfinite(c.distance_bound):
+        facts["Distance to the optimum, at most"] = share_text(c.distance_bound)
+    if stands_for_another(c):
+        facts["Exact kernel, optimum"] = " to ".join(outward(*c.exact_interval))
+    return facts
+
+
+def share_list(spectrum: Array, form: str = "{:.1%}", unit: float = 1) -> str:
+    shares = [form.format(unit * share) for share in spectrum.tolist() if share > 0]
+    return ", ".join(shares[:_MAX_SHARES]) + (", …" if len(shares) > _MAX_SHARES else "") if shares else "none"
+
+
+def fit_words(report: Report, k: int) -> str:
+    n = len(report.rows)
+    if not report.scales:
+        return _of_fit(report, k, _paragraphs(explain(report.fits[k], n, report.tol)))
+    texts = explain_scales([scale.record for scale in report.scales], n, report.tol)
+    titles = [f"<h3>{escape(scale.title)}</h3>" for scale in report.scales]
+    return _of_fit(report, k, "".join(title + _paragraphs(text) for title, text in zip(titles, texts, strict=True)))
+
+
+def _paragraphs(texts: list[str]) -> str:
+    """The first is the claim."""
+    claim, *rest = (escape(text) for text in texts)
+    return f'<p class="claim">{claim}</p>' + "".join(f"<p>{text}</p>" for text in rest)
+
+
+def _of_fit(report: Report, k: int, content: str) -> str:
+    """Content that is shown while the slider is at fit k."""
+    return f'<div data-fit="{k}"{"" if k == report.chosen else " hidden"}>{content}</div>'
+
+
+def definitions(pairs: dict[str, str]) -> str:
+    return "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in pairs.items())

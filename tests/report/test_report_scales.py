@@ -1,0 +1,107 @@
+"""The report page of several scales: a certificate for each, one picture, and coordinates that name their scale."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+
+from common import WINE, WINE_CLASS, fit
+from elliptope import MultiscaleEmbedding
+from elliptope.plotting.view import Options, picture
+from elliptope.report import write_report
+from elliptope.report.content import collect
+from elliptope.report.render import render
+from elliptope.report.words import explain, headline_of_scales, share_text
+from html_page import Page, decode
+
+
+@pytest.fixture(scope="module")
+def est():
+    return MultiscaleEmbedding(random_state=0).fit(WINE)
+
+
+@pytest.fixture(scope="module")
+def report(est):
+    return collect(est, y=WINE_CLASS)
+
+
+def test_every_scale_has_its_certificate(report, est):
+    page = Page(render(report, ""))
+    titles = ["Scale 1: groups of rows, diffusion time 32", "Scale 2: detail within groups, diffusion time 1"]
+    assert [text for text in page.texts["h3"] if text.startswith("Scale")] == 2 * titles
+    assert page.texts["p"].count("Proved optimal, at both scales") == 1
+    text = "\n".join(page.texts["p"])
+    for scale, certificate in zip(report.scales, est.certificates_, strict=True):
+        assert scale.record.certificate is certificate
+        assert explain(scale.record, 178, est.tol)[0] in text
+        assert f"differ from those of the optimum by at most {share_text(certificate.distance_bound)}" in text
+        assert share_text(certificate.relative_gap) in page.texts["dd"]
+    assert text.count("This was proved by computations") == 1  # and not once per scale
+    assert "bandwidth" not in text.split("Parameters")[0]
+
+
+def test_scales_that_end_differently():
+    def named(status, grade):
+        c = dataclasses.replace(fit(WINE, bandwidth=2.0).certificate_, grade=grade)
+        return dataclasses.replace(collect(fit(WINE, bandwidth=2.0), bandwidths=None).fits[0], status=status, certificate=c)
+
+    proved, probable, draft = named("optimal", "proved"), named("optimal", "probabilistic"), named("max_iter", "proved")
+    assert headline_of_scales([proved]) == "Proved optimal"
+    assert headline_of_scales([proved] * 3) == "Proved optimal, at all scales"
+    mixed = "Proved optimal at scale 1; optimal, very probably at scale 2; not converged at scale 3"
+    assert headline_of_scales([proved, probable, draft]) == mixed
+
+
+def test_the_picture_is_a_layout_and_the_coordinates_are_a_click_away(report, est):
+    page = Page(render(report, ""))
+    data = page.data()
+    expected = picture(est.embedding_, Options(178, est.embedding_))
+    assert (data["picture"]["view"], data["picture"]["note"]) == ("layout", expected.note)
+    frame = decode(data["picture"]["frames"], "<f4").reshape(2, 178).T
+    np.testing.assert_allclose(frame, expected.positions, rtol=1e-5, atol=1e-5)
+    assert {"Layout", "Coordinates"} <= set(page.texts["button"])
+    coordinates = decode(data["frames"], "<f4").reshape(6, 178).T
+    np.testing.assert_allclose(coordinates, est.embedding_[:, :6], atol=1e-6)
+    assert data["axes"][:3] == ["Scale 1, component 1", "Scale 2, component 1", "Scale 1, component 2"]
+
+
+def test_no_coordinates_are_a_bare_circle(est):
+    """Two components of one scale make a circle: the second axis is then of the other scale."""
+    for one in (est, MultiscaleEmbedding(n_neighbors=8, diffusion_times=(4, 1), random_state=0).fit(WINE)):
+        report = collect(one)
+        up = Page(render(report, "")).data()["up"]
+        lengths = np.linalg.norm(report.frames[0][:, [0, up]], axis=1)
+        assert (np.abs(lengths / np.median(lengths) - 1) > 0.02).mean() > 0.5
+        assert report.axes[up].startswith("Scale 1" if len(one.scales_[0].eigenvalues) > 2 else "Scale 2")
+
+
+def test_equal_rows_and_rows_of_weight_zero_are_left_out():
+    X = np.vstack([WINE, WINE[:7]])
+    w = np.ones(185)
+    w[:3] = 0
+    w[178:181] = 0
+    report = collect(MultiscaleEmbedding(random_state=0).fit(X, sample_weight=w))
+    assert (len(report.rows), report.n_left_out) == (175, 10)
+    assert "10 rows of weight zero or equal to another left out" in render(report, "")
+
+
+def test_text_in_a_pipeline(tmp_path):
+    """Sparse rows, with the words as columns to colour by."""
+    words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(words[:5] if i % 2 else words[3:], 30)) for i in range(80)]
+    pipeline = make_pipeline(TfidfVectorizer(), MultiscaleEmbedding(metric="cosine", random_state=0)).fit(texts)
+    assert sparse.issparse(pipeline[-1].training_.points)
+    page = Page(write_report(pipeline, tmp_path / "page.html", y=np.arange(80) % 2).read_text("utf-8"))
+    assert any(re.search("Prepared by TfidfVectorizer", text) for text in page.texts["p"])
+    assert len(page.data()["columns"]) == len(words)
+
+
+def test_no_slider(report, est):
+    assert report.note is None
+    with pytest.raises(ValueError, match=r"no bandwidth to vary .* A fitted SDPEmbedding has one"):
+        collect(est, bandwidths=[1.0])
