@@ -29,7 +29,7 @@ def tables(tmp_path):
 
 def test_same_numbers(tables, monkeypatch, capsys):
     monkeypatch.chdir(tables)
-    options = ["--label", "kind", "--standardize", "--bandwidth", "2", "--quiet"]
+    options = ["--method", "sdp", "--label", "kind", "--standardize", "--bandwidth", "2", "--quiet"]
     assert main(["embed", "all.parquet", "-o", "here.csv", *options]) == 0
     assert main(["fit", "in", "-o", "model", "--workers", "1", *options]) == 0
     assert main(["transform", "model", "all.parquet", "-o", "new.csv", "--label", "kind", "--quiet"]) == 0
@@ -49,6 +49,20 @@ def test_same_numbers(tables, monkeypatch, capsys):
     np.testing.assert_allclose(np.abs(new["z1"]), np.abs(here["z1"]), rtol=1e-4)
 
 
+def test_names_of_scales(tables, monkeypatch):
+    """Two scales, the default: the columns of a folder have the names that a file has."""
+    monkeypatch.chdir(tables)
+    with dask_cluster.of_processes(1) as client:
+        address = ["--scheduler", client.scheduler.address]
+        assert main(["fit", "in", "-o", "model", "--label", "kind", "--n-components", "3", "--quiet", *address]) == 0
+        assert main(["transform", "model", "in", "-o", "out", "--label", "kind", "--quiet", *address]) == 0
+    assert main(["transform", "model", "all.parquet", "-o", "new.csv", "--label", "kind", "--quiet"]) == 0
+    new = pandas.read_csv("new.csv")
+    there = pandas.concat([pandas.read_parquet(file) for file in sorted((tables / "out").glob("*.parquet"))])
+    assert list(there.columns) == list(new.columns) == ["kind", "scale1_1", "scale2_1", "scale1_2"]
+    np.testing.assert_allclose(there["scale2_1"], new["scale2_1"], rtol=1e-9, atol=1e-12)
+
+
 def test_what_is_refused(tables, monkeypatch, capsys):
     monkeypatch.chdir(tables)
     (tables / "empty").mkdir()
@@ -56,6 +70,7 @@ def test_what_is_refused(tables, monkeypatch, capsys):
         ("fit in -o model --label kind --method rkhs --workers 1", "--method rkhs: not computed by a cluster"),
         ("fit in -o model --label kind --scheduler tcp://127.0.0.1:1", "no scheduler answers"),
         ("fit in -o model --workers 0", "at least 1"),
+        ("fit in -o model --label kind --device cuda --workers 1", "`device` must be None, 'cpu' or 'auto' for a fit on a"),
         ("fit empty -o model", "a folder; name a file, or a folder of Parquet files"),
     ):
         with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
