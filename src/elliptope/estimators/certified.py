@@ -74,19 +74,20 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
 
     def _solve(self, J: Operator, method: str = "auto", start: Start = NO_START, spread: float = 0.0) -> Solution:
         """Solve, with what the ``start`` took counted; from one that was interrupted, return it as it is, with its bound."""
-        solution = solve(
-            J,
-            method=method,
-            rank=self.rank,
-            tol=self.tol,
-            polish=True,
-            max_iter=self.max_iter - start.n_iter,
-            max_products=None if self._max_products is None else self._max_products - start.n_products,
-            rng=np.random.default_rng(draw_seed(self.random_state)),
-            start=start.factor,
-            spread=spread,
-            callback=(lambda _: True) if start.interrupted else progress_callback(self, bool(self.verbose)),
-        )
+        with progress_callback(self, bool(self.verbose)) as report:
+            solution = solve(
+                J,
+                method=method,
+                rank=self.rank,
+                tol=self.tol,
+                polish=True,
+                max_iter=self.max_iter - start.n_iter,
+                max_products=None if self._max_products is None else self._max_products - start.n_products,
+                rng=np.random.default_rng(draw_seed(self.random_state)),
+                start=start.factor,
+                spread=spread,
+                callback=(lambda _: True) if start.interrupted else report,
+            )
         n_iter, n_products = solution.n_iter + start.n_iter, solution.n_products + start.n_products
         return replace(solution, n_iter=n_iter, n_products=n_products)
 
