@@ -44,8 +44,8 @@ class NotebookBar:
         self.show(self.html)
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table in HTML; entries are plain text."""
     body = "".join(f"<tr>{''.join(f'<td>{escape(entry)}</td>' for entry in row)}</tr>" for row in rows)
     head = "".join(f"<th>{escape(entry)}</th>" for entry in heads)
-    return f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

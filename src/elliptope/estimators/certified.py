@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from .._utils.devices import as_given
 from ..operators import Operator
 from ..sdp import Certificate, Solution, solve
 from ..sdp.factors import SMALL_COLUMN
+from ..sdp.verdict import one_line
 from .base import Embedding, fix_signs
 from .pose import check_seed, draw_seed
 from .progress import CallbackSupportMixin, progress_callback
@@ -61,6 +63,22 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
 
     @abstractmethod
     def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Any: ...
+
+    # scikit-learn's diagram with the certificate below it. Which of the two a front end calls depends on its age.
+    def _repr_html_inner(self) -> str:
+        return super()._repr_html_inner() + self._certificate_line()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._certificate_line()
+        return bundle
+
+    def _certificate_line(self) -> str:
+        if not hasattr(self, "embedding_"):
+            return ""
+        certificates = getattr(self, "certificates_", None) or (self.certificate_,)
+        return f"<div>{escape(one_line(self.status_, *certificates))}</div>"
 
     def _check_solver_parameters(self) -> None:
         if self.n_components is not None:
