@@ -79,6 +79,14 @@ def rows_of_last_step(estimator: Any, X: Any) -> Any:
     return X
 
 
+def features(estimator: Any, X: Any) -> Any:
+    """Of a data frame, the columns that ``estimator`` was fitted to; all else as it is."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None or not set(names) <= set(getattr(X, "columns", ())):
+        return X
+    return X[list(names)]
+
+
 def column(estimator: Any, X: Any, which: Any, name: str) -> Any:
     """The column ``which``, a name or an index, of the rows X, or their log density; ``name`` is the parameter that X is."""
     if which == "density" and not hasattr(estimator, "score_samples"):
@@ -91,7 +99,9 @@ def column(estimator: Any, X: Any, which: Any, name: str) -> Any:
     if X is None:
         raise ValueError(f"`X` must be given for `y`={which!r}, a column of it.")
     try:
-        return estimator.score_samples(X) if which == "density" else np.asarray(_safe_indexing(X, which, axis=1))
+        if which == "density":
+            return estimator.score_samples(features(estimator, X))
+        return np.asarray(_safe_indexing(X, which, axis=1))
     except (IndexError, KeyError, ValueError) as error:
         raise ValueError(f"`y` must be an array, 'density', or a column of `{name}`, got {which!r}.") from error
 
