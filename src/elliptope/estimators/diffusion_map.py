@@ -131,9 +131,7 @@ class DiffusionMap(KernelEmbedding):
         if light.any():
             extension = _divided(posed, psi, eigenvalues, live)
             numbers, n_jobs = posed.sample.rows[light], count_threads(self.n_jobs)
-            psi[light] = extension.nystroem(
-                posed.point_rows[light], numbers=numbers, n_jobs=n_jobs, device=posed.device
-            )
+            psi[light] = extension.nystroem(posed.point_rows[light], numbers=numbers, n_jobs=n_jobs, device=posed.device)
         return psi
 
     def fit_transform(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Array:
