@@ -141,7 +141,7 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         settings = self._check_parameters()
         posed = pose(X, sample_weight, self, checkpoint=checkpoint)
         with device_errors(posed.device):
-            return self._fit(posed.weighted_by_density(float(self.density)), *settings)
+            return self._fit(posed.weighted_by_density(float(self.density)), *settings)._follow(X)
 
     def _fit(self, posed: Posed, times: list[int], spreads: list[float] | None, weights: list[float]) -> MultiscaleEmbedding:
         self._check_width(len(posed.given.w))
