@@ -129,6 +129,7 @@ $(VENV)/.installed-%: pyproject.toml setup.py src/elliptope/sdp/_steps.c $(VENV)
 .venv-lowest/.installed: pyproject.toml setup.py src/elliptope/sdp/_steps.c .ci/lowest_versions.py
 	$(PYTHON) -m venv .venv-lowest
 	$(PYTHON) .ci/lowest_versions.py $(LOWEST_EXTRAS) > .venv-lowest/versions.txt
+	.venv-lowest/bin/python -m pip install --quiet --upgrade pip  # older ones take very long to find versions that go together
 	.venv-lowest/bin/python -m pip install --quiet --constraint .venv-lowest/versions.txt --editable ".[test,$(LOWEST_EXTRAS)]"
 	@touch $@
 
