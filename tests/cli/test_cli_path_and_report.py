@@ -138,7 +138,6 @@ class TestReport:
 
     def test_interrupted(self, cli, wine, tmp_path, monkeypatch):
         """Ctrl-C while the bandwidths of the slider are solved for: the fit and what is done of the slider are kept."""
-        pytest.importorskip("plotly")
         original = SDPEmbedding.fit
         fits = []
 
@@ -159,13 +158,11 @@ class TestReport:
         assert len(coordinates.read_text().splitlines()) == 179
 
     def test_no_slider_is_said(self, cli, wine, tmp_path):
-        pytest.importorskip("plotly")
         argv = ("report", wine, *SDP, "--standardize", "--label", "class", "--method", "rkhs", "-o", tmp_path / "r.html")
         assert "There is no slider: this RKHSEmbedding has no bandwidth to vary." in cli(*argv).err
 
     def test_real_page(self, cli, wine, tmp_path):
         pytest.importorskip("elliptope.report")
-        pytest.importorskip("plotly")
         page = tmp_path / "r.html"
         assert cli("report", wine, *SDP, "--standardize", "--label", "class", "--bandwidths", "3", "-o", page).code == 0
         assert "class_0" in page.read_text("utf-8")
