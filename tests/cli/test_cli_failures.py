@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import nullcontext
 
 import pytest
 
@@ -98,7 +99,7 @@ def test_interrupted_fit_is_not_kept(cli, folder, monkeypatch):
     def press(progress):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("elliptope.estimators.certified.progress_callback", lambda estimator, verbose: press)
+    monkeypatch.setattr("elliptope.estimators.certified.progress_callback", lambda estimator, verbose: nullcontext(press))
     run(cli, folder, 130, "interrupted")
 
 

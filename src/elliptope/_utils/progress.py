@@ -6,6 +6,8 @@ import contextlib
 import shutil
 import sys
 
+from .notebook import NotebookBar, open_output
+
 # Characters of a progress bar.
 _BAR_WIDTH = 20
 
@@ -18,16 +20,21 @@ def say(text: str, end: str = "\n") -> None:
 
 
 class ProgressBar:
-    """A line on standard error for every task done; on a terminal, one line with a bar that is drawn over."""
+    """A line on standard error for every task done; on a terminal and in a notebook, a bar that is drawn over."""
 
     def __init__(self, total: int, shown: bool) -> None:
         self.total, self.shown = total, shown
+        output = open_output() if shown else None
+        self.notebook = None if output is None else NotebookBar(output)
         self.drawn = shown and sys.stderr is not None and sys.stderr.isatty()
 
     def update(self, done: int, text: str) -> None:
         if not self.shown:
             return
         line = f"{done}/{self.total}  {text}"
+        if self.notebook is not None:
+            self.notebook.update(done / self.total, line)
+            return
         if self.drawn:
             full = _BAR_WIDTH * done // self.total
             columns = shutil.get_terminal_size().columns - 1  # a full line would wrap, and could not be drawn over
@@ -35,5 +42,7 @@ class ProgressBar:
         say("\r" + line if self.drawn else line, end="" if self.drawn else "\n")
 
     def close(self) -> None:
-        if self.drawn:
+        if self.notebook is not None:
+            self.notebook.close()
+        elif self.drawn:
             say("")

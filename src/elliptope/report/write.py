@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ def write_report(
     Returns
     -------
     Path
-        Where the page was written.
+        Where the page was written. As the last value of a notebook's cell, it shows the page.
 
     Warns
     -----
@@ -117,7 +118,15 @@ def write_report(
             verbose=verbose,
         )
         file.write(page_bytes(report))
-    return Path(output)
+    return ReportPath(output)
+
+
+class ReportPath(type(Path())):  # type: ignore[misc]
+    """The path of a report, which notebooks show as the page itself: the notebook then holds a copy of it."""
+
+    def _repr_html_(self) -> str:
+        page = escape(self.read_text(encoding="utf-8"))
+        return f'<iframe srcdoc="{page}" title="{escape(self.name)}" style="width: 100%; height: 45em; border: 0"></iframe>'
 
 
 def page_bytes(report: Report) -> bytes:
