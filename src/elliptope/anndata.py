@@ -43,7 +43,7 @@ def embed(
     copy: bool = False,
     **parameters: Any,
 ) -> Any:
-    """Embed the cells of an AnnData, with a certificate.
+    r"""Embed the cells of an AnnData, with a certificate.
 
     Parameters
     ----------
@@ -72,7 +72,9 @@ def embed(
         None, unless ``copy``. The following is added, for ``key_added="X_sdp"``:
 
         - ``obsm["X_sdp"]``: the embedding.
-        - ``obs["sdp_outlier_score"]``: minus the log density, high for outliers.
+        - ``obs["sdp_outlier_score"]``: high for outliers, 0 for the median cell. Minus the log density; with a kernel of
+          neighbours it is :math:`\log s(x) - \log m(x)`, s being the distance to the ``n_neighbors``-th nearest cell and m
+          the sum of the kernel, which is small where the neighbours of a cell have other neighbours.
         - ``uns["X_sdp"]``: a dictionary with ``method``, ``params``, ``status``, ``certificates`` (arrays with an entry per
           scale, for ``pandas.DataFrame``), ``versions`` and ``model``.
 
@@ -94,7 +96,7 @@ def embed(
         X, n_neighbors = _distances(adata, neighbors_key)
         parameters = {"kernel": "overlap", "metric": "precomputed", **n_neighbors, **parameters}
     est = _make(_METHODS[method], {"random_state": 0, **parameters}, store_model).fit(X)
-    scores = est.training_.log_density if len(est.training_.rows) == X.shape[0] else est.score_samples(X)
+    scores = _outlier_scores(est, None if len(est.training_.rows) == X.shape[0] else X)
     adata = _target(adata, copy)
     _write(adata, key_added, est.embedding_, scores)
     adata.uns[key_added] = {
@@ -153,7 +155,7 @@ def transform(
         )
     use_rep = str(source["use_rep"]) if use_rep is None else use_rep
     X = _representation(adata, use_rep)
-    Z, scores = est.transform(X), est.score_samples(X)
+    Z, scores = est.transform(X), _outlier_scores(est, X)
     adata = _target(adata, copy)
     _write(adata, key_added, Z, scores)
     adata.uns[key_added] = {"params": {"reference": key, "use_rep": use_rep}, "versions": _storable(versions("anndata"))}
@@ -266,9 +268,20 @@ def _target(adata: Any, copy: bool) -> Any:
     return adata.copy() if copy else adata
 
 
-def _write(adata: Any, key: str, Z: Array, log_density: Array) -> None:
+def _write(adata: Any, key: str, Z: Array, scores: Array) -> None:
     adata.obsm[key] = np.asarray(Z)
-    adata.obs[f"{key.removeprefix('X_')}_outlier_score"] = -np.asarray(log_density)
+    adata.obs[f"{key.removeprefix('X_')}_outlier_score"] = scores
+
+
+def _outlier_scores(est: Any, X: Any) -> Array:
+    r""":math:`\log s(x) - \log m(x)` of the rows of X, or of the training points, less the median of the latter.
+
+    The mass m of a kernel of neighbours does not tell how far these are: alone, it misses cells far from all others.
+    """
+    training, kernel = est.training_, est.training_.extension.kernel
+    fitted = kernel.log_scales() - training.log_density
+    scores = fitted if X is None else kernel.log_scales(X) - est.score_samples(X)
+    return scores - np.median(fitted)
 
 
 def _certificates(est: Any) -> dict[str, Array]:

@@ -77,10 +77,10 @@ class TestReport:
 
         def collect(est, **options):
             calls.append((est, options))
-            return types.SimpleNamespace(note=None, interrupted=False)
+            return types.SimpleNamespace(note=None, interrupted=False, symbol=None)
 
         monkeypatch.setattr("elliptope.cli.commands.report.collect", collect)
-        monkeypatch.setattr("elliptope.cli.commands.report.page_bytes", lambda report, library: b"a page")
+        monkeypatch.setattr("elliptope.cli.commands.report.page_bytes", lambda report: b"a page")
         return calls
 
     def test_of_a_table(self, cli, wine, tmp_path, calls, reference):
@@ -107,6 +107,7 @@ class TestReport:
         assert options["y"].tolist() == CLASSES
         assert options["bandwidths"] == [1.0, 2.0]
         assert options["title"] == "Wine"
+        np.testing.assert_allclose(np.column_stack(list(options["columns"].values())), RAW.data, rtol=1e-9)  # not scaled
         assert options["first_row"] == 1  # as in all that is said about tables
         assert "were standardised" in options["preparation"]
         facts = outcome.json
@@ -127,7 +128,8 @@ class TestReport:
         assert options["y_name"] == "kind"
         same(options["y"], np.arange(20) / 4)
         assert options["row_names"] == [f"r{i}" for i in range(20)]
-        assert options["bandwidths"] is None
+        assert (options["bandwidths"], options["neighbors"]) == (None, None)
+        assert cli(*argv, "-o", tmp_path / "q.html", "--neighbor-counts", "1,2").code == 2
 
     @pytest.mark.parametrize("kernel", [("--bandwidth", 50), ("--kernel", "neighbors")], ids=["gaussian", "neighbors"])
     def test_scale_of_the_columns_is_told(self, cli, wine, tmp_path, calls, kernel):

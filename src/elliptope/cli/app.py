@@ -93,6 +93,8 @@ def _explain(error: BaseException, console: Console) -> ExitCode:
     if isinstance(error, BrokenPipeError):
         return ExitCode.BROKEN_PIPE
     if isinstance(error, CommandError):
+        for line in error.details:
+            say(line)
         console.error(one_line(error))
         return error.code
     if isinstance(error, OSError | ValueError | MemoryError | ImportError):

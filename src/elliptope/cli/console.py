@@ -66,7 +66,8 @@ class Console:
         if self.quiet or not hasattr(estimator, "set_callbacks"):
             yield
             return
-        watcher = _FitWatcher(estimator.tol, self.interval)
+        scales = len(getattr(estimator, "diffusion_times", (1,)))
+        watcher = _FitWatcher(estimator.tol, scales, self.interval)
         estimator.set_callbacks(watcher)
         try:
             yield
@@ -76,11 +77,13 @@ class Console:
 
 
 class _FitWatcher:
-    """A callback for scikit-learn. The bar counts the digits of the residual of LH = 0, up to those of ``tol``."""
+    """A callback for scikit-learn. The bar counts the digits of the residual of LH = 0, up to those of ``tol``, at all
+    ``scales``, which are solved one after the other."""
 
-    def __init__(self, tol: float, interval: float) -> None:
+    def __init__(self, tol: float, scales: int, interval: float) -> None:
         self.digits = max(1, math.ceil(-math.log10(tol)))
-        self.bar = ProgressBar(self.digits, True)
+        self.bar = ProgressBar(scales * self.digits, True)
+        self.iteration, self.finished = -1, -1  # the last iteration, and the scales before that one
         self.interval = _REDRAW if self.bar.drawn else interval
         self.last = time.monotonic()
         self.shown = False
@@ -97,12 +100,20 @@ class _FitWatcher:
 
     def on_fit_task_end(self, estimator: Any, context: Any, *, metadata: Any = None) -> bool:
         progress: Progress | None = (metadata or {}).get("progress")
-        if progress is not None and time.monotonic() - self.last >= self.interval:
+        if progress is None:
+            return False
+        digits = -math.log10(progress.defect) if progress.defect > 0 else self.digits
+        if progress.iteration <= self.iteration or self.finished < 0:  # another scale
+            self.finished += 1
+        done = self.finished * self.digits + min(max(digits, 0), self.digits)
+        if self.iteration < 0:
+            self.bar.start(done)
+        self.iteration = progress.iteration
+        if time.monotonic() - self.last >= self.interval:
             self.last, self.shown = time.monotonic(), True
-            digits = -math.log10(progress.defect) if progress.defect > 0 else self.digits
             # No bound: before the end there are only estimates of it.
             text = f"iteration {progress.iteration}, products {progress.n_products}, objective {progress.objective:.10g}"
-            self.bar.update(min(max(int(digits), 0), self.digits), f"digits  {text}")
+            self.bar.update(done, f"digits  {text}")
         return False
 
 

@@ -160,6 +160,7 @@ def collect(
     feature_names: Sequence[str] | None = None,
     row_names: Sequence | None = None,
     first_row: int = 0,
+    row_numbers: Array | None = None,
     columns: Any = None,
     bandwidths: str | Iterable[float] | None = "auto",
     neighbors: str | Iterable[int] | None = "auto",
@@ -169,7 +170,10 @@ def collect(
     verbose: bool = False,
     limits: Limits = LIMITS,
 ) -> Report:
-    """Check the arguments, make the fits of the slider, and gather everything that the page shows."""
+    """Check the arguments, make the fits of the slider, and gather everything that the page shows.
+
+    ``row_numbers`` are those of the rows where ``first_row`` does not tell them, because some rows were left out before.
+    """
     _check_texts(title=title, preparation=preparation, y_name=y_name)
     check_integer("first_row", first_row, 0)
     n = len(estimator.embedding_)
@@ -185,7 +189,7 @@ def collect(
     slider = make_slider(estimator, points, rows, bandwidths, neighbors, **options)
     return Report(
         title="Embedding report" if title is None else title,
-        rows=rows + first_row,
+        rows=rows + first_row if row_numbers is None else row_numbers[rows],
         first_row=first_row,
         n_left_out=n - len(rows),
         row_names=names,

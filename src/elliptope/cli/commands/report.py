@@ -25,7 +25,7 @@ from ..models import Model, check_model_output, column_names, load_model, save_m
 from ..options import add_output, add_table
 from ..streams import STANDARD, check_output, open_output
 from ..tables import has_table_suffix
-from ..tables.text import is_number
+from ..tables.cells import is_number
 from ..writing import Target
 from .path import bandwidths
 
@@ -64,9 +64,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
     model = None if args.format or has_table_suffix(args.input) else _stored(args)
     if model is None:
         model = fit(estimator_of(args), args, read_training_data(args, console), console)
-    kept = {column.name: column.values for column in (model.id, model.label) if column is not None}
     if coordinates is not None:
-        coordinates.check_columns(kept)
+        coordinates.check_columns(model.kept)
     if not hasattr(model.est, "certificate_"):
         raise CommandError(f"{args.input}: a {type(model.est).__name__} has no report; other embeddings have one")
     # Written before the slider, which takes longest and may be interrupted.
@@ -74,7 +73,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
         save_model(model, args.save_model, args.force)
         console.note(f"written: {args.save_model}")
     if coordinates is not None:
-        coordinates.write({**kept, "z": model.est.embedding_}, console, column_names(model.est))
+        coordinates.write({**model.kept, "z": model.est.embedding_}, console, column_names(model.est))
     with open_output(args.output, args.force) as file:
         report = collect(
             model.est,
@@ -83,6 +82,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
             row_names=None if model.id is None else [str(value) for value in model.id.values.tolist()],
             first_row=1,
             columns=_columns(model),
+            row_numbers=model.preparation.row_numbers(len(model.est.embedding_)),
             bandwidths=None if args.no_path else args.bandwidths or "auto",
             neighbors=None if args.no_path else args.neighbor_counts or "auto",
             title=args.title or model.source or args.input,

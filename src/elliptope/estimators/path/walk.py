@@ -43,6 +43,7 @@ def walk(
     order = sorted(set(values), reverse=True)
     bar = ProgressBar(len(order), bool(verbose))
     if file is not None and done:
+        bar.start(len(done))
         bar.update(len(done), f"from {file.path}")
     try:
         for value in order:
