@@ -141,11 +141,9 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         settings = self._check_parameters()
         posed = pose(X, sample_weight, self, checkpoint=checkpoint)
         with device_errors(posed.device):
-            return self._fit(posed.weighted_by_density(float(self.density)), *settings)
+            return self._fit(posed.weighted_by_density(float(self.density)), *settings)._follow(X)
 
-    def _fit(
-        self, posed: Posed, times: list[int], spreads: list[float] | None, weights: list[float]
-    ) -> MultiscaleEmbedding:
+    def _fit(self, posed: Posed, times: list[int], spreads: list[float] | None, weights: list[float]) -> MultiscaleEmbedding:
         self._check_width(len(posed.given.w))
         A = posed.operator
         spreads = _spreads(times, A.n) if spreads is None else spreads
@@ -273,9 +271,7 @@ def _check_spread(name: str, value: Any) -> float:
     return math.inf if value == math.inf else check_non_negative(name, value)
 
 
-def _embed(
-    training: MultiscaleTraining, X: Array, numbers: Numbers | None, n_jobs: int | None, device: Any | None
-) -> Array:
+def _embed(training: MultiscaleTraining, X: Array, numbers: Numbers | None, n_jobs: int | None, device: Any | None) -> Array:
     """Rows of all scales, side by side."""
     extension = training.extension
     out = np.empty((X.shape[0], extension.F.shape[1]))

@@ -21,7 +21,6 @@ from ..errors import ExitCode
 from ..fitting import facts, sentence
 from ..models import load_model
 
-SUMMARY = "about the installation, or about a model"
 # Optional library: the extra that brings it.
 _OPTIONAL = {"matplotlib": "plot", "pyarrow": "cli", "pynndescent": "neighbors"}
 

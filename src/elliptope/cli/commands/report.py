@@ -29,7 +29,6 @@ from ..tables.cells import is_number
 from ..writing import Target
 from .path import bandwidths
 
-SUMMARY = "a page for the browser"
 _SUFFIXES = ("", ".html", ".htm")
 
 
