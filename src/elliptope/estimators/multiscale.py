@@ -284,8 +284,11 @@ def _embed(training: MultiscaleTraining, X: Array, numbers: Numbers | None, n_jo
     return out
 
 
-def in_turn(scales: tuple[Scale, ...]) -> list[tuple[int, int]]:
-    """Scale and component, both from 0, of every column: the first of each scale, the second of each, and so on."""
+def in_turn(scales: Sequence[Any]) -> list[tuple[int, int]]:
+    """Scale and component, both from 0, of every column: the first of each scale, the second of each, and so on.
+
+    A scale is anything that has ``eigenvalues``.
+    """
     ranks = [len(scale.eigenvalues) for scale in scales]
     return [(k, column) for column in range(max(ranks)) for k, rank in enumerate(ranks) if column < rank]
 
