@@ -22,7 +22,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 
 # Optional libraries of which make test-lowest installs the lowest versions.
-LOWEST_EXTRAS := anndata,cli,dask,neighbors,plot,report
+LOWEST_EXTRAS := anndata,cli,dask,neighbors,notebook,plot
 # Libraries and tests of make wheel.
 WHEEL_EXTRA ?= [test]
 WHEEL_TESTS ?= tests --ignore tests/project
