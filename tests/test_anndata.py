@@ -86,7 +86,7 @@ def test_parameters_method_and_key():
     np.testing.assert_array_equal(adata.obsm["X_paper"], est.embedding_)
     assert adata.uns["X_paper"]["certificates"]["objective"].tolist() == [est.certificate_.objective]
     assert "model" not in adata.uns["X_paper"]
-    score = -est.score_samples(adata.obsm["X_pca"])
+    score = -est.score_samples(adata.obsm["X_pca"].astype(np.float64))
     np.testing.assert_allclose(adata.obs["paper_outlier_score"], score - np.median(score), rtol=1e-10)
     assert "X_sdp" not in adata.obsm
 

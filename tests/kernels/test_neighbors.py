@@ -463,9 +463,7 @@ class TestApproximate:
 
 
 class TestClusters:
-    @pytest.mark.parametrize(
-        ("digits", "least"), [(range(4), 0.97), pytest.param(range(10), 0.78, marks=pytest.mark.slow)]
-    )
+    @pytest.mark.parametrize(("digits", "least"), [(range(4), 0.97), pytest.param(range(10), 0.78, marks=pytest.mark.slow)])
     def test_digits(self, digits, least):
         X, y = load_digits(return_X_y=True)
         X, y = X[np.isin(y, digits)], y[np.isin(y, digits)]
