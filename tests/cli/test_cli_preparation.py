@@ -61,7 +61,7 @@ def test_text_and_dates_as_numbers(cli, folder):
 
 
 def test_missing_values_are_dropped(cli, folder):
-    gaps = FRAME.mask(FRAME["a"].rank() <= 3, {"a": np.nan})
+    gaps = FRAME.assign(a=FRAME["a"].mask(FRAME["a"].rank() <= 3))
     gaps.to_csv("t.csv", index=False)
     assert cli("embed", "t.csv", *FLAGS).code == 1
     outcome = cli("embed", "t.csv", "--drop-missing", "--id", "day", *FLAGS, "--save-model", "m")
