@@ -1,7 +1,7 @@
 # make demo    embed two data sets and draw them
 # make test    lint, type check, layers and tests
 # make test-dask   the tests that need Dask, which it installs
-# make test-gpu   tests of what runs on a CUDA device: on it, or on the CPU in Triton's interpreter; installs torch
+# make test-gpu   tests of what runs on a CUDA device: on it, or on the CPU in Triton's interpreter; installs torch and Dask
 # make lint    lint, type check and layers alone
 # make reproduce   every figure and the table of the paper, and a report; 20 minutes at most, QUICK=1: two
 # make benchmarks   solvers side by side, and the same answer from every start; takes a while
@@ -39,8 +39,8 @@ test-dask: export OMP_NUM_THREADS := 1
 test-dask: $(VENV)/.installed-test $(VENV)/.installed-dask
 	$(PY) -m pytest tests/distributed tests/cli/test_cli_cluster.py tests/operators/test_contract.py
 
-test-gpu: $(VENV)/.installed-test $(VENV)/.installed-gpu
-	$(PY) -m pytest -n $(WORKERS) tests/operators/cuda tests/kernels/test_device_search.py tests/estimators/test_device.py tests/sdp/test_transfers.py
+test-gpu: $(VENV)/.installed-test $(VENV)/.installed-gpu $(VENV)/.installed-dask
+	$(PY) -m pytest -n $(WORKERS) tests/operators/cuda tests/kernels/test_device_search.py tests/estimators/test_device.py tests/sdp/test_transfers.py tests/distributed/test_device.py
 
 lint: $(VENV)/.installed-test
 	$(PY) -m ruff check .
