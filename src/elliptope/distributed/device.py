@@ -22,7 +22,7 @@ from ..kernels.base import Kernel
 from ..memory.device import check_device_memory, device_errors
 from ..operators.cuda.operator import CudaOperator
 from ..operators.cuda.products import Products, Profile
-from .cluster import Cluster, task
+from .cluster import Cluster, send, task
 from .log import NO_LOG, ProductLog
 
 
@@ -88,7 +88,7 @@ class RemoteProducts:
     def __init__(self, maker: ProductMaker, Z: Array, cluster: Cluster, log: ProductLog) -> None:
         self._maker, self._cluster, self._log = maker, cluster, log
         self.grid = maker.kind.grid_of(len(Z))
-        self._points = cluster.keep([task("points", np.array, Z)])[0]
+        self._points = cluster.keep([send("points", Z)])[0]
         self._workers: list[str] | None = None
         self._made: list[Any] = []
 
@@ -103,7 +103,7 @@ class RemoteProducts:
         while count < min(shares, len(self._made)):
             count *= 2
         parts = [range(k * shares // count, (k + 1) * shares // count) for k in range(count)]
-        sent = self._cluster.keep([task("thin-matrix", np.array, V)])[0]
+        sent = self._cluster.keep([send("thin-matrix", V)])[0]
         who = [k % len(self._made) for k in range(count)]
         products = [
             task("kernel-product", multiply, self._made[k], sent, squared, part) for k, part in zip(who, parts, strict=True)
@@ -111,7 +111,7 @@ class RemoteProducts:
         found = self._cluster.keep(products, None if self._workers is None else [self._workers[k] for k in who])
         while len(found) > 1:
             found = [task("sum-of-products", operator.add, *found[k : k + 2]) for k in range(0, len(found), 2)]
-        return self._cluster.results(found)[0]
+        return np.array(self._cluster.results(found)[0])  # a copy: what has travelled may not be written to
 
     def _prepare(self) -> None:
         """Have the points on the device of every worker; again where workers have come or gone."""

@@ -21,7 +21,7 @@ from ..operators.recomputed import TileErrors
 from ..operators.tiled.gaussian import GaussianTiles, gaussian_coordinates
 from ..operators.tiled.operator import TiledOperator, make_tiles
 from ..operators.tiled.tiles import BlockTiles, Tiles, flatten
-from .cluster import Cluster, task
+from .cluster import Cluster, send, task
 from .log import NO_LOG, ProductLog
 from .order import BLOCK_ROWS, Part, assign, cut_at_borders, cut_rows, cut_work, fold, pairs_in
 from .rows import RowBlocks
@@ -132,7 +132,7 @@ class DistributedTiles(Tiles):
     def _product(self, V: Array, squared: bool) -> Array:
         parts, blocks = self._kept.parts(), self._kept.blocks
         runs = cut_at_borders(parts, len(blocks))
-        sent = [task("thin-matrix", np.array, V[blocks[run[0]].start : blocks[run[-1]].stop]) for run in runs]
+        sent = [send("thin-matrix", V[blocks[run[0]].start : blocks[run[-1]].stop]) for run in runs]
 
         def value(part: Part) -> Any:
             if part not in parts:
