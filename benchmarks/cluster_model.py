@@ -77,10 +77,12 @@ def exact(n: int, r: int, workers: int, threads: int, hardware: Hardware) -> tup
 
 def neighbors(n: int, r: int, workers: int, threads: int, hardware: Hardware) -> tuple[float, float, float]:
     """The same for a kernel of neighbours with 20 entries a row."""
-    compute = n * 20 * r / (hardware.entries * min(workers * threads, 128))
-    thin, tasks = 8 * n * r, 2 * min(2 * workers * threads, 128)
+    groups, thin = min(workers * threads, 128), 8 * n * r
+    compute = n * 20 * r / (hardware.entries * groups)
+    pieces = max(min(thin // 2**25, 64), workers)  # as in elliptope.distributed.sparse
+    tasks = groups + pieces
     model = compute + 4 * thin / hardware.bandwidth + tasks * hardware.task
-    simulated = compute + spread(64, thin, workers, hardware) + thin / hardware.bandwidth + tasks * hardware.task
+    simulated = compute + spread(pieces, thin, workers, hardware) + thin / hardware.bandwidth + tasks * hardware.task
     return compute, model, simulated
 
 
