@@ -102,23 +102,18 @@ def products(quick: int) -> Iterator[str]:
 
 
 def fits(quick: int) -> Iterator[str]:
-    """Time of whole fits here and there."""
+    """Time of whole fits here and there: search for neighbours, ascent and certificate."""
     import dask.array as da
 
     yield "| kernel | n | seconds here | there | efficiency | products | relative gap |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
-    for kernel, n, options in (
-        ("gaussian", 50_000 // quick, {"bandwidth": 6.0, "tol": 1e-2, "rank": 4, "max_iter": 10}),
-        ("overlap", 200_000 // quick, {"tol": 1e-3}),
-    ):
-        X = rows(n)
-        est = SDPEmbedding(kernel=kernel, random_state=0, n_jobs=WORKERS, **options)
-        if kernel == "gaussian":
-            est.set_params(operator="tiled")
-        local = _timed(lambda est=est, X=X: est.fit(X))
+    n = 200_000 // quick
+    X = rows(n)
+    for kernel in ("neighbors", "overlap"):
+        est = SDPEmbedding(kernel=kernel, tol=1e-3, random_state=0, n_jobs=WORKERS)
+        local = _timed(lambda est=est: est.fit(X))
         with workers(WORKERS):
-            chunks = da.from_array(X, chunks=(n // 8, -1))
-            remote = _timed(lambda est=est, chunks=chunks: est.set_params(operator="auto").fit(chunks))
+            remote = _timed(lambda est=est: est.fit(da.from_array(X, chunks=(n // 8, -1))))
         gap = est.certificate_.relative_gap
         yield f"| {kernel} | {n} | {local:.1f} | {remote:.1f} | {local / remote:.0%} | {est.n_products_} | {gap:.1e} |"
 
@@ -180,19 +175,19 @@ def covertype(quick: int) -> Iterator[str]:
 
 def constants(quick: int) -> Iterator[str]:
     """The constants of the model of cost (cluster_model.py), for this machine."""
-    with workers(WORKERS) as client:
+    with workers(WORKERS):
         cluster, one = Cluster(), np.zeros(1)
         count = 400
         tasks = seconds(lambda: cluster.results(task("nothing", np.array, one) for _ in range(count))) / count
         first = seconds(lambda: cluster.results([task("nothing", np.array, one)]))
-        kept = cluster.keep([task("zeros", np.zeros, 2**24 // quick)], [next(iter(cluster.threads()))])
+        one_worker, *_, other = cluster.threads()
+        kept = cluster.keep([task("zeros", np.zeros, 2**24 // quick)], [one_worker])
         cluster.results([task("size", len, kept[0])])
         size = 8 * 2**24 // quick
         back = size / seconds(lambda: cluster.collect(kept))
-        names = list(client.nthreads())
 
         def pass_on() -> None:
-            cluster.results([task("size", len, task("copy", np.copy, kept[0]))], [names[-1]])
+            cluster.results([task("size", len, task("copy", np.copy, kept[0]))], [other])
 
         there = size / seconds(pass_on)
     n = 20_000 // quick

@@ -27,13 +27,16 @@ from elliptope.distributed.order import cut_rows
 
 @dataclass(frozen=True)
 class Hardware:
-    """Bandwidth in bytes/s, seconds of latency per message and per task, pairs and entries per second and thread."""
+    """Bandwidth in bytes/s, seconds of latency per message and per task, pairs and entries per second and thread.
 
-    bandwidth: float = 1.25e9  # a network of 10 Gbit/s
+    All but those of the network are measured: benchmarks/results/cluster.md, section `constants`.
+    """
+
+    bandwidth: float = 1.25e9  # a network of 10 Gbit/s; within a machine more than twice as much is measured
     message: float = 1e-3
-    task: float = 5e-4
-    pairs: float = 3.0e8  # of the exact kernel with 20 columns, in float64
-    entries: float = 1.0e9  # of a sparse kernel, times columns
+    task: float = 1.9e-3
+    pairs: float = 2.9e8  # of the exact kernel with 20 columns, in float64
+    entries: float = 4.8e8  # of a sparse kernel, times columns
 
 
 def spread(chunks: int, size: float, workers: int, hardware: Hardware) -> float:
