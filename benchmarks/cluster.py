@@ -145,7 +145,8 @@ def transform(quick: int) -> Iterator[str]:
             peaks = client.run(peak)
     yield (
         f"{n} rows of 10 columns in {n // size} files, {training} training rows, Gaussian kernel: {elapsed:.0f} s, "
-        f"{n / elapsed:,.0f} rows/s by {WORKERS} workers; {local:,.0f} rows/s here with {WORKERS} threads, file by file: {n / elapsed / local:.0%}. "
+        f"{n / elapsed:,.0f} rows/s by {WORKERS} workers; {local:,.0f} rows/s here with {WORKERS} threads, "
+        f"file by file: {n / elapsed / local:.0%}. "
         f"Peak memory {max(peaks.values()):.2f} GB a worker, {peak():.2f} GB client, its own fit included."
     )
 

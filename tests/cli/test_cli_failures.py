@@ -23,13 +23,6 @@ def test_parquet_without_pyarrow(cli, folder, monkeypatch, module):
     run(cli, folder, 1, "Parquet files need the extra `cli`: pip install 'elliptope[cli]'", "embed t.parquet")
 
 
-def test_report_without_its_extra(cli, folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "plotly.offline", None)
-    monkeypatch.setattr(MultiscaleEmbedding, "fit", None)  # nothing is computed that cannot be shown
-    message = "report pages need the extra `report`: pip install 'elliptope[report]' (in a clone: pip install '.["
-    run(cli, folder, 1, message, "report t.csv --label kind -o r.html")
-
-
 @pytest.mark.parametrize("command", ["embed t.csv --label kind -o z.parquet", "path t.csv --drop kind -o p.parquet"])
 def test_parquet_that_could_not_be_written(cli, folder, monkeypatch, command):
     monkeypatch.setitem(sys.modules, "pyarrow", None)

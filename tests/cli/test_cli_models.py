@@ -201,7 +201,6 @@ class TestNeighbors:
         assert "elliptope: warning: Your data form 2 separate groups; how" in outcome.err
 
     def test_report(self, cli, model, tmp_path):
-        pytest.importorskip("plotly")
         assert cli("report", model, "-o", tmp_path / "page.html").code == 0
         assert "178" in (tmp_path / "page.html").read_text(encoding="utf-8")
 

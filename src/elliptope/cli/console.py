@@ -8,13 +8,14 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .._utils.checks import rename_rows
 from .._utils.progress import ProgressBar, say
-from ..sdp import Progress
 from .errors import one_line
 from .streams import standard_output
+
+if TYPE_CHECKING:
+    from ..sdp import Progress
 
 # Seconds between two drawings of a progress bar, on a terminal.
 _REDRAW = 0.1
@@ -36,10 +37,15 @@ class Console:
             say(text)
 
     def warn(self, text: str) -> None:
-        say(f"elliptope: warning: {rename_rows(' '.join(text.split()), self.name_row)}")
+        say(f"elliptope: warning: {self._with_rows(' '.join(text.split()))}")
 
     def error(self, text: str) -> None:
-        say(f"elliptope: error: {rename_rows(text, self.name_row)}")
+        say(f"elliptope: error: {self._with_rows(text)}")
+
+    def _with_rows(self, text: str) -> str:
+        from .._utils.checks import rename_rows  # here, for `elliptope --help` does without NumPy
+
+        return rename_rows(text, self.name_row)
 
     def result(self, facts: dict[str, Any], text: str | None = None) -> None:
         """The outcome: ``facts`` as JSON on standard output if asked for, ``text`` for people otherwise."""

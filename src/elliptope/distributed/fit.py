@@ -61,9 +61,7 @@ class RemoteFit:
         assert self.device is not None
         kernel = rule.fit(X, support, **parameters)
         assert isinstance(kernel, FittedFormula)
-        J = DistributedCudaOperator(
-            kernel.formula, kernel.points, w, device=self.device, cluster=self.cluster, log=self.log
-        )
+        J = DistributedCudaOperator(kernel.formula, kernel.points, w, device=self.device, cluster=self.cluster, log=self.log)
         return kernel, J
 
     def client_device(self) -> Any | None:

@@ -45,7 +45,7 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
     _max_products: int | None = None  # a limit for each fit along a path
 
     def fit_transform(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Array:
-        """Fit, and return ``embedding_``; a tensor where X is one."""
+        """Fit, and return ``embedding_``, in the precision of X; a tensor where X is one."""
         return as_given(self.fit(X, sample_weight=sample_weight).embedding_, X)
 
     @underflows_to_zero
@@ -55,7 +55,7 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
         Usable as ``SVC(kernel=est.learned_kernel)``.
         """
         Xi = self._extension_of(X)
-        return as_given(Xi @ (Xi if Y is None or Y is X else self._extension_of(Y)).T, X)
+        return as_given(Xi @ (Xi if Y is None or Y is X else self._extension_of(Y)).T, X, whole_rows=False)
 
     def _extension_of(self, X: Any) -> Array:
         """Ξ(x), all components, for rows that are still to be validated."""

@@ -148,9 +148,7 @@ class EmbeddingDisplay:
         EmbeddingDisplay
         """
         check_matplotlib(f"{cls.__name__}.from_estimator")
-        content = of_estimator(
-            estimator, X, y, y_name=y_name, new=new, new_y=new_y, categorical=categorical, name=name
-        )
+        content = of_estimator(estimator, X, y, y_name=y_name, new=new, new_y=new_y, categorical=categorical, name=name)
         display = cls(**content)
         return display.plot(ax, **kwargs)
 

@@ -18,8 +18,6 @@ from ..models import column_names, load_model
 from ..options import add_output, add_output_format, add_table, form_of, preparation_of, selection_of
 from ..writing import Target, write_result
 
-SUMMARY = "coordinates of new rows, by a model"
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="file that `fit` wrote")

@@ -87,6 +87,7 @@ def record_of(
         n_products=est.n_products_,
         seconds=time.perf_counter() - begin,
         spread=spread,
+        log_density=est.training_.log_density,
     )
 
 
