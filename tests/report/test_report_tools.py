@@ -150,7 +150,8 @@ def test_tables_and_header_follow_a_slider_over_neighbours(open_report, scales):
         browser.run("go(arguments[0])", k)
         browser.wait_for_frame(k)
         np.testing.assert_allclose(browser.plotted(), scales.picture.frames[k], rtol=1e-4, atol=1e-2)
-        shown = browser.run(f"return Array.from(document.querySelectorAll('#outliers button')).filter({VISIBLE}).map({TEXT})")
+        buttons = "document.querySelectorAll('#outliers button')"
+        shown = browser.run(f"return Array.from({buttons}).filter({VISIBLE}).map({TEXT})")
         assert shown == [str(i) for i in np.argsort(scales.scores[k], kind="stable")[:12]]
         (lede,) = browser.run(f"return Array.from(document.querySelectorAll('.lede')).filter({VISIBLE}).map({TEXT})")
         assert lede.endswith(f"MultiscaleEmbedding at 2 scales, k = {scales.values[k]}.")
