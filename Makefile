@@ -56,9 +56,10 @@ test-cells: $(VENV)/.installed-test $(VENV)/.installed-benchmarks
 test-gpu: $(VENV)/.installed-test $(VENV)/.installed-gpu $(VENV)/.installed-dask
 	$(PY) -m pytest -n $(WORKERS) tests/operators/cuda tests/kernels/test_device_search.py tests/estimators/test_device.py tests/sdp/test_transfers.py tests/distributed/test_device.py
 
-# Project tests are of documentation, examples and workflows, which have the newest libraries.
+# Project tests are of documentation, examples and workflows, which have the newest libraries. The texts of test_text.py are the
+# documentation of libraries, and so are others.
 test-lowest: .venv-lowest/.installed
-	.venv-lowest/bin/python -m pytest -n $(WORKERS) -m "not slow" tests --ignore tests/project
+	.venv-lowest/bin/python -m pytest -n $(WORKERS) -m "not slow" tests --ignore tests/project --ignore tests/estimators/test_text.py
 
 # The wheel is installed where there is nothing, and no compiler is asked for. Free-threaded Python, for which most libraries of
 # the extra `test` have no wheels, does without them (WHEEL_EXTRA=) and with the tests that do (WHEEL_TESTS=...).
