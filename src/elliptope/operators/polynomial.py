@@ -189,6 +189,17 @@ class PolynomialOperator(Operator):
         G -= self.offset()[:, None] * V
         return columnwise(G)
 
+    def float32(self) -> Operator | None:
+        S = self._S.float32()
+        if S is None:
+            return None
+        J = copy(self)
+        J._S = S
+        J._s, J._weights, J._Q, J._offset = (
+            array.astype(np.float32) for array in (self._s, self._weights, self._Q, self._offset)
+        )
+        return J
+
     def offset(self) -> Array:
         return self._offset - row_dots(self._Q, self._Q)
 
