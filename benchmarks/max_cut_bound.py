@@ -1,6 +1,6 @@
 """The max-cut relaxation of a sparse random graph: ours, proved, beside an independent method on the same graph.
 
-    python benchmarks/max_cut_bound.py --nodes 2000 --edges 20000
+python benchmarks/max_cut_bound.py --nodes 2000 --edges 20000
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from sklearn.datasets import load_wine
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "quickstart.md"
 COMMANDS = [
-    'python3 -m pip install ".[cli,report]"',
+    'python3 -m pip install ".[cli]"',
     "elliptope report wine.csv -o report.html --standardize --label class",
 ]
 BEGIN = "<!-- transcript: written by docs/make_transcript.py -->\n"

@@ -152,9 +152,7 @@ def certified(
 
 def certificate(label: str, estimator: SDPEmbedding) -> dict[str, Any]:
     """What was proved about a fit."""
-    return _certificate(
-        label, estimator.status_, estimator.certificate_, len(estimator.eigenvalues_), estimator.n_products_
-    )
+    return _certificate(label, estimator.status_, estimator.certificate_, len(estimator.eigenvalues_), estimator.n_products_)
 
 
 def path_certificates(path: BandwidthPath) -> list[dict[str, Any]]:

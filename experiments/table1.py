@@ -99,9 +99,7 @@ def counting_error(share: float, count: float) -> float:
     return float(np.sqrt(share * (1 - share) / count))
 
 
-def verdicts(
-    theirs: dict[str, np.ndarray], scores: dict[str, list[list[float]]], count: int, pulsars: int
-) -> list[Verdict]:
+def verdicts(theirs: dict[str, np.ndarray], scores: dict[str, list[list[float]]], count: int, pulsars: int) -> list[Verdict]:
     """Is each published number within two of our standard deviations of our mean?"""
     found = []
     for row, (method, sigma) in enumerate(zip(theirs["method"], theirs["sigma"], strict=True)):

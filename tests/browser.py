@@ -14,6 +14,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.actions.action_builder import ActionBuilder
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
 
 __all__ = ["BROWSERS", "ENTER", "RIGHT", "TAB", "Browser", "NoDriver", "find_browser"]
 
@@ -34,16 +35,14 @@ OPTIONS = (
 )
 # Seconds to wait for something that happens at once on a machine that is not busy.
 PATIENCE = 60.0
-# Coordinates of every row in the plot, and the pixels at which plotly.js draws them.
-PLOTTED = """
-const out = [];
-groups.forEach((g, k) => g.members.forEach((i, j) => { out[i] = [scatter.data[k].x[j], scatter.data[k].y[j]]; }));
-return out;
-"""
+# Coordinates of every row in the plot, from the pixels at which it is drawn; and the pixels of places of the plane.
+PLOTTED = "return Array.from({ length: report.n }, (_, i) => toPlane(view.at[0][i], view.at[1][i]))"
 PIXELS = """
-const { xaxis, yaxis } = scatter._fullLayout, box = scatter.getBoundingClientRect();
-return arguments[0].map(([x, y]) => [box.left + xaxis._offset + xaxis.d2p(x), box.top + yaxis._offset + yaxis.d2p(y)]);
+const box = scatter.getBoundingClientRect();
+return arguments[0].map((place) => toPixels(...place)).map(([x, y]) => [box.left + x, box.top + y]);
 """
+# Nothing moves, and what has changed is drawn.
+SETTLED = "return !view.pending && !view.moving"
 RIGHT, TAB, ENTER = Keys.ARROW_RIGHT, Keys.TAB, Keys.ENTER
 
 
@@ -74,7 +73,11 @@ class Browser:
         self._command("Emulation.setTouchEmulationEnabled", enabled=touch)
         self.prefer(scheme)
         self.driver.get(path.as_uri())
-        self.until("return view.own === 0 && scatter.data[0].marker.size > 0")
+        self.settle()
+
+    def settle(self):
+        """Wait until the map is drawn."""
+        self.until(SETTLED)
 
     def prefer(self, scheme):
         self._command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
@@ -95,6 +98,16 @@ class Browser:
 
     def find_all(self, selector):
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def choose(self, selector, text):
+        """Choose the entry of a list that has this text."""
+        Select(self.find(selector)).select_by_visible_text(text)
+        self.settle()
+
+    def open_details(self, summary):
+        """Unfold the part of the page with this heading."""
+        parts = "document.querySelectorAll('details')"
+        self.run(f"for (const part of {parts}) part.open ||= part.innerText.startsWith(arguments[0])", summary)
 
     def errors(self):
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
@@ -117,11 +130,14 @@ class Browser:
         mouse.perform()
 
     def downloaded(self, name):
+        """What the page has saved under this name, which is then forgotten."""
         end = time.monotonic() + PATIENCE
         while not (self.downloads / name).exists():
             assert time.monotonic() < end, f"{name} was not downloaded"
             time.sleep(0.05)
-        return (self.downloads / name).read_text()
+        content = (self.downloads / name).read_bytes()
+        (self.downloads / name).unlink()
+        return content
 
     def screenshot(self, path, whole=False):
         """A picture of the window, or of the whole page."""
@@ -141,7 +157,7 @@ class Browser:
         return np.array(self.run(PIXELS, np.asarray(Z).tolist()))
 
     def wait_for_frame(self, frame):
-        self.until("return view.own === 0 && view.shown === report.frames[arguments[0]]", frame)
+        self.until("return !view.pending && !view.moving && view.shown === report.frames[arguments[0]]", frame)
 
     def overflow(self):
         """Elements that reach beyond the window, other than what lies in a box that scrolls."""

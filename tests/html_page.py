@@ -5,9 +5,6 @@ import json
 from html.parser import HTMLParser
 
 import numpy as np
-from plotly.offline import get_plotlyjs
-
-PLOTLY = get_plotlyjs()
 
 
 class Page(HTMLParser):
@@ -16,7 +13,7 @@ class Page(HTMLParser):
     def __init__(self, page):
         super().__init__()
         self.tags, self.attributes, self.texts, self._open = [], [], {}, []
-        self.feed(page.replace(PLOTLY, ""))
+        self.feed(page)
         self.close()
 
     def handle_starttag(self, tag, attrs):

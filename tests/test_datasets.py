@@ -196,9 +196,7 @@ class TestLocalFiles:
         with pytest.raises(ValueError, match=r"`digits` must be a non-empty sequence of integers from 0"):
             load_mnist_digits(digits)
 
-    @pytest.mark.parametrize(
-        ("load", "name"), [(load_htru2, "htru2.npz"), (load_mnist_digits, "mnist_train_1_4.npz")]
-    )
+    @pytest.mark.parametrize(("load", "name"), [(load_htru2, "htru2.npz"), (load_mnist_digits, "mnist_train_1_4.npz")])
     def test_missing_file_names_folder_and_file(self, tmp_path, monkeypatch, load, name):
         monkeypatch.delenv("ELLIPTOPE_DATA", raising=False)
         with pytest.raises(FileNotFoundError, match=rf"'{name}' in the folder '.*here', which `data_home`"):
@@ -259,9 +257,7 @@ class TestOpenML:
         """The stand-in above takes anything; the real function must know the names we pass."""
         from inspect import signature
 
-        signature(sklearn.datasets.fetch_openml).bind(
-            data_id=1, as_frame=False, parser="liac-arff", return_X_y=True
-        )
+        signature(sklearn.datasets.fetch_openml).bind(data_id=1, as_frame=False, parser="liac-arff", return_X_y=True)
 
 
 @pytest.mark.data

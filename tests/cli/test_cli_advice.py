@@ -30,23 +30,26 @@ GOOD = lines([["a", "b", "c"], *ROWS])
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        (GOOD + '"1,000",2,3\n', "", "'1,000' is not a number; if the comma separates thousands, remove it"),
-        (GOOD + '"1,234,567.5",2,3\n', "", "'1,234,567.5' is not a number; if the comma separates thousands, remove it"),
+        (GOOD + '"1,000",2,3\n', "", "the first '1,000' in row 31 (line 32) (if the comma separates thousands, remove it)"),
+        (GOOD + '"1,234,567.5",2,3\n', "", "'1,234,567.5' in row 31 (line 32) (if the comma separates thousands, remove it"),
         (
             GOOD.replace(",", ";") + "1,000;2;3\n",
             "--delimiter ;",
             "if the comma separates thousands, remove it; if it is a decimal comma, use --decimal ,",
         ),
-        (GOOD + '"1,5",2,3\n', "", "'1,5' is not a number; if that is a decimal comma, use --decimal ,"),
+        (GOOD + '"1,5",2,3\n', "", "'1,5' in row 31 (line 32) (if that is a decimal comma, use --decimal ,)"),
         ("# made by hand\n" + GOOD, "", "t.csv: line 1: a comment, which tables do not have here: remove it"),
         ("a,b,c\n1,2,3,\n", "", "4 cells where the header has 3 (the line ends with ',': remove that,"),
-        ("a,b,\n1,2,\n3,4,\n", "", "t.csv: column 3 has no name (do lines end with a delimiter?); use --id 3 or --drop 3"),
-        ("1,2,\n3,4,\n", "", "column 3: the cell is empty; do lines end with a delimiter? if not, fill it in"),
-        (GOOD + "1,,3\n", "", "column 2 ('b'): the cell is empty; fill it in, take such rows out of the table, or"),
-        (GOOD + "1,nan,3\n", "", "a value is missing (NaN); fill it in, take such rows out of the table, or leave the"),
+        ("a,b,\n1,2,x\n3,4,5\n", "", "t.csv: column 3 has no name (do lines end with a delimiter?); use --id 3 or --drop 3"),
+        (
+            GOOD + "1,,3\n",
+            "",
+            "column 2 ('b'): 1 missing value, the first in row 31 (line 32); --drop-missing leaves out 1 row",
+        ),
+        (GOOD + "1,nan,3\n", "", "--impute median fills in medians; --drop b leaves out the column\n"),
         (GOOD.replace("b", "weight", 1), "--drop wieght", "there is no column 'wieght'; is it 'weight'? its columns are"),
-        ("a,b,c\nu,v,1\nw,x,2\n", "--label a", "'v' is not a number; leave the column out with --drop b\n"),
-        ("a,b,c\nu,v,1\nw,x,2\n", "", "leave the column out with --drop a, or keep it with --label a"),
+        ("a,b\nu,v\nw,x\n", "", "t.csv: no column of numbers ('a: text, 2 values', 'b: text, 2 values'); --one-hot makes"),
+        ("a,b,c\nu,v,1\nw,x,2\n", "--columns b,c", "text, 2 values, the first 'v' in row 1 (line 2); --one-hot makes"),
         (GOOD, "--label a --id a", "t.csv: --label and --id both take column 1 ('a')"),
         (GOOD, "--label a --label b", "argument --label: takes one column, and was given twice"),
     ],
@@ -74,7 +77,7 @@ def test_the_line_for_spreadsheets(cli, folder, first):
         assert outcome.code == 0
         assert outcome.out == expected.out
     (folder / "s.csv").write_text(first + GOOD.replace(",", ";") + "1;x;3\n", newline="")
-    assert "row 31 (line 33), column 2 ('b'): 'x' is not a number" in cli("embed", "s.csv").err
+    assert "column 2 ('b'): 1 cell of text among 30 numbers, the first 'x' in row 31 (line 33)" in cli("embed", "s.csv").err
 
 
 def test_truth_values_are_numbers(cli, folder):

@@ -93,7 +93,8 @@ class TestModels:
         same(pipeline.transform(pandas.DataFrame(RAW.data, columns=NAMES)), reference.transform(WINE))
 
     def test_pipeline_without_scaling(self, cli, wine, tmp_path):
-        assert cli("fit", wine, *SDP, "--drop", "class", "-o", tmp_path / "m").code == 0
+        numbers = write_csv(tmp_path / "numbers.csv", [NAMES, *RAW.data.tolist()])
+        assert cli("fit", numbers, *SDP, "-o", tmp_path / "m").code == 0
         assert isinstance(load_pipeline(tmp_path / "m"), SDPEmbedding)
 
     def test_embed_saves_the_same_model(self, cli, wine, model, tmp_path):
@@ -200,7 +201,6 @@ class TestNeighbors:
         assert "elliptope: warning: Your data form 2 separate groups; how" in outcome.err
 
     def test_report(self, cli, model, tmp_path):
-        pytest.importorskip("plotly")
         assert cli("report", model, "-o", tmp_path / "page.html").code == 0
         assert "178" in (tmp_path / "page.html").read_text(encoding="utf-8")
 

@@ -94,7 +94,6 @@ def test_not_optimal(cli, wine, tmp_path):
 
 
 def test_report(cli, wine, tmp_path):
-    pytest.importorskip("plotly")
     page, coordinates = tmp_path / "r.html", tmp_path / "z.csv"
     argv = ("report", wine, "--standardize", "--label", "class", "-o", page, "--coordinates", coordinates)
     outcome = cli(*argv)

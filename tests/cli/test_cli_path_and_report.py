@@ -77,10 +77,10 @@ class TestReport:
 
         def collect(est, **options):
             calls.append((est, options))
-            return types.SimpleNamespace(note=None, interrupted=False)
+            return types.SimpleNamespace(note=None, interrupted=False, symbol=None)
 
         monkeypatch.setattr("elliptope.cli.commands.report.collect", collect)
-        monkeypatch.setattr("elliptope.cli.commands.report.page_bytes", lambda report, library: b"a page")
+        monkeypatch.setattr("elliptope.cli.commands.report.page_bytes", lambda report: b"a page")
         return calls
 
     def test_of_a_table(self, cli, wine, tmp_path, calls, reference):
@@ -107,6 +107,7 @@ class TestReport:
         assert options["y"].tolist() == CLASSES
         assert options["bandwidths"] == [1.0, 2.0]
         assert options["title"] == "Wine"
+        np.testing.assert_allclose(np.column_stack(list(options["columns"].values())), RAW.data, rtol=1e-9)  # not scaled
         assert options["first_row"] == 1  # as in all that is said about tables
         assert "were standardised" in options["preparation"]
         facts = outcome.json
@@ -127,7 +128,8 @@ class TestReport:
         assert options["y_name"] == "kind"
         same(options["y"], np.arange(20) / 4)
         assert options["row_names"] == [f"r{i}" for i in range(20)]
-        assert options["bandwidths"] is None
+        assert (options["bandwidths"], options["neighbors"]) == (None, None)
+        assert cli(*argv, "-o", tmp_path / "q.html", "--neighbor-counts", "1,2").code == 2
 
     @pytest.mark.parametrize("kernel", [("--bandwidth", 50), ("--kernel", "neighbors")], ids=["gaussian", "neighbors"])
     def test_scale_of_the_columns_is_told(self, cli, wine, tmp_path, calls, kernel):
@@ -138,7 +140,6 @@ class TestReport:
 
     def test_interrupted(self, cli, wine, tmp_path, monkeypatch):
         """Ctrl-C while the bandwidths of the slider are solved for: the fit and what is done of the slider are kept."""
-        pytest.importorskip("plotly")
         original = SDPEmbedding.fit
         fits = []
 
@@ -159,13 +160,11 @@ class TestReport:
         assert len(coordinates.read_text().splitlines()) == 179
 
     def test_no_slider_is_said(self, cli, wine, tmp_path):
-        pytest.importorskip("plotly")
         argv = ("report", wine, *SDP, "--standardize", "--label", "class", "--method", "rkhs", "-o", tmp_path / "r.html")
         assert "There is no slider: this RKHSEmbedding has no bandwidth to vary." in cli(*argv).err
 
     def test_real_page(self, cli, wine, tmp_path):
         pytest.importorskip("elliptope.report")
-        pytest.importorskip("plotly")
         page = tmp_path / "r.html"
         assert cli("report", wine, *SDP, "--standardize", "--label", "class", "--bandwidths", "3", "-o", page).code == 0
         assert "class_0" in page.read_text("utf-8")

@@ -103,7 +103,6 @@ def test_signals(large, tmp_path, number, code, argv):
 
 def test_interrupted_slider(wine, tmp_path):
     """Ctrl-C while bandwidths are solved for: the page is there, with those that are done."""
-    pytest.importorskip("plotly")
     argv = ("--standardize", "--label", "class", "--bandwidths", "1:6:5000", "-o", "r.html", "--save-model", "m")
     process = start("report", wine, *SDP, *argv, cwd=tmp_path)
     try:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elliptope.cli.errors import CommandError
-from elliptope.cli.selection import Selection, resolve, split_items
+from elliptope.cli.selection import Selection, Wanted, check_names, resolve, split_items
 from elliptope.cli.tables import WRITTEN_FORMATS, Form, open_reader, write_table
 from elliptope.cli.tables.text import Dialect, TextReader, looks_like_header
 
@@ -130,9 +130,9 @@ class TestText:
             TextReader(io.BytesIO(b"a,b\n" + b"1" * 30), "in", Dialect(",", longest_line=20))
 
     def test_line_numbers_count_lines_of_the_file(self):
-        content = b'a,t\n1,"two\nlines"\n\n2,x\nx,y\n'
-        with pytest.raises(CommandError, match=r"in: row 3 \(line 6\), column 1 \('a'\): 'x' is not a number$"):
-            reader(content).read([0], [1])
+        table = reader(b'a,t\n1,"two\nlines"\n\n2,x\nx,y\n')
+        texts = table.read([0], [1]).texts[0]
+        assert (table.row(int(texts.rows[0])), texts.cells) == ("row 3 (line 6)", ["x"])
 
 
 class TestArrays:
@@ -185,7 +185,7 @@ class TestParquet:
 
         content = self.save(x=[1.0, 2.0, 3.0], c=pa.array(["u", None, "u"]).dictionary_encode(), k=[3, 1, 2])
         table = reader(content, "parquet")
-        _, (c, k) = table.read([0], [1, 2])
+        c, k = table.read([0], [1, 2]).others
         assert c.tolist() == ["u", "", "u"]
         assert k.tolist() == [3, 1, 2]
 
@@ -195,8 +195,17 @@ class TestParquet:
         pandas.DataFrame({"a": [1.0, 2.0]}, index=[7, 9]).to_parquet(stream)
         table = reader(stream.getvalue(), "parquet")
         assert table.names == ["a", ""]
-        with pytest.raises(CommandError, match=r"column 2 has no name .* use --id 2 or --drop 2"):
-            resolve(Selection(), table)
+        roles = resolve(Selection(), table)
+        assert (roles.features, roles.id, roles.names_rows) == ([0], 1, True)
+        assert resolve(Selection(columns=["1-2"]), table).features == [0, 1]
+
+    def test_an_index_of_several_columns(self):
+        pandas = pytest.importorskip("pandas")
+        stream = io.BytesIO()
+        index = pandas.MultiIndex.from_arrays([[1, 2], [3, 4]], names=["i", "j"])
+        pandas.DataFrame({"a": [1.0, 2.0]}, index=index).to_parquet(stream)
+        with pytest.raises(CommandError, match="an index of several columns, 'i', 'j'; use --drop, and --id"):
+            resolve(Selection(), reader(stream.getvalue(), "parquet"))
 
 
 class TestSelection:
@@ -242,16 +251,18 @@ class TestSelection:
 
     def test_names_decide_for_a_model(self):
         table = reader(self.TABLE)
-        assert resolve(Selection(), table, ["d", "a"]).features == [3, 0]
-        assert resolve(Selection(columns=["1-2"]), table, ["d", "a"]).features == [0, 1]
-        assert resolve(Selection(), reader(b"1,2\n3,4\n"), ["d", "a"]).features == [0, 1]
+        wanted = Wanted(["d", "a"], [3, 0], 5)
+        assert resolve(Selection(), table, wanted).features == [3, 0]
+        assert resolve(Selection(columns=["1-2"]), table, wanted).features == [0, 1]
+        assert resolve(Selection(), reader(b"1,2\n3,4\n"), wanted).features == [0, 1]
+        assert resolve(Selection(), reader(b"1,2,3,4,5\n"), wanted).features == [3, 0]
         with pytest.raises(CommandError, match="the model needs 'y', 'z', which the table lacks; its columns are 'a'"):
-            resolve(Selection(), table, ["y", "a", "z"])
+            resolve(Selection(), table, Wanted(["y", "a", "z"], [0, 1, 2], 3))
 
     def test_repeated_names(self):
         table = reader(b"a,b,a\n1,2,3\n")
         with pytest.raises(CommandError, match=r"columns 1 and 3 are both named 'a'; rename one, or .* --drop 3"):
-            resolve(Selection(), table)
+            check_names(table, resolve(Selection(), table), [0, 1, 2])
         with pytest.raises(CommandError, match="--drop a: columns 1, 3 have this name; give a position"):
             resolve(Selection(drop=["a"]), table)
         assert resolve(Selection(drop=["3"]), table).features == [0, 1]

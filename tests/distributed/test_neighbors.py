@@ -77,13 +77,32 @@ def fitted(est, X, w):
     return est.embedding_, [str(one.message) for one in warned if one.category is not ResourceWarning]
 
 
+def test_approximate_search_by_segments(cluster, monkeypatch):
+    """Nearly the exact kernel; the same for any number of workers; and rows of training points are those of the graph."""
+    pytest.importorskip("pynndescent", reason="pynndescent is not installed")
+    from elliptope.distributed import neighbors
+    from elliptope.distributed.rows import RowBlocks
+
+    monkeypatch.setattr(neighbors, "_APPROXIMATE_ROWS", 120)
+    X, found = groups(), []
+    exact = Overlap().fit(X, n_neighbors=9).matrix()
+    for workers in (1, 3):
+        monkeypatch.setattr(cluster, "threads", lambda workers=workers: dict.fromkeys(cluster.client.nthreads(), workers))
+        kernel, rows = neighbors.fit_neighbors(Overlap(search="approximate"), X, RowBlocks.of_array(X), 9, cluster)
+        K = sparse.vstack(cluster.collect(rows.rows)) + sparse.eye_array(len(X))
+        found.append(K)
+        assert abs(K - exact).sum() < 0.02 * exact.sum()
+        rows = kernel.log_rows(X[:20])
+        rows.data = np.exp(rows.data)
+        assert abs(rows - K.tocsr()[:20]).max() < 1e-15
+    assert abs(found[0] - found[1]).max() == 0
+
+
 def test_bad_parameters():
     X = groups()
     for parameters, text in (({"n_neighbors": 1}, "n_neighbors"), ({"n_neighbors": N + 1}, "between 2 and")):
         with pytest.raises(ValueError, match=text):
             SDPEmbedding(kernel="overlap", operator="dask", **parameters).fit(X)
-    with pytest.raises(ValueError, match="`search` must be 'exact'"):
-        SDPEmbedding(kernel=Neighbors(search="approximate"), operator="dask").fit(X)
     with pytest.raises(ValueError, match="Scale it up"):
         SDPEmbedding(kernel="neighbors", operator="dask").fit(1e-200 * X)
     est = SDPEmbedding(kernel="neighbors", metric="cosine", operator="dask", spread=1.0, tol=0.1, random_state=0).fit(X)

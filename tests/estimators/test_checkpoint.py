@@ -2,6 +2,7 @@
 
 import io
 import os
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -35,13 +36,13 @@ def interrupt_fit(monkeypatch, number):
     def watch(estimator, verbose):
         count[0] += 1
         if count[0] != number:
-            return None
+            return nullcontext()
 
         def press(progress):
             if progress.iteration == 5:
                 raise KeyboardInterrupt
 
-        return press
+        return nullcontext(press)
 
     monkeypatch.setattr("elliptope.estimators.certified.progress_callback", watch)
 

@@ -1,6 +1,5 @@
 """What must not change the optimum: order, rotation, translation, scale, start, and weights against copies."""
 
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings

@@ -1,5 +1,7 @@
 """Several scales on one kernel."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
@@ -133,7 +135,7 @@ def test_an_interrupt_ends_all_scales(monkeypatch):
             pressed.append(progress)
             raise KeyboardInterrupt
 
-        return press
+        return nullcontext(press)
 
     monkeypatch.setattr("elliptope.estimators.certified.progress_callback", callback)
     with pytest.warns(ConvergenceWarning, match="interrupted"):

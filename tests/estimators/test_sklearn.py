@@ -1,20 +1,150 @@
-"""The estimator contract of scikit-learn, with no expected failures."""
+"""The estimator contract of scikit-learn, with no expected failures; also with metadata routing and array API dispatch."""
 
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.datasets import load_wine
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from elliptope import DiffusionMap, MultiscaleEmbedding, RKHSEmbedding, SDPEmbedding
 
+FOUR = [SDPEmbedding(random_state=0), MultiscaleEmbedding(random_state=0), RKHSEmbedding(random_state=0), DiffusionMap()]
+# Numbers of neighbours and tolerances that suit the few rows of scikit-learn's checks.
+CHECKED = [
+    SDPEmbedding(),
+    SDPEmbedding(kernel="neighbors", n_neighbors=3),
+    SDPEmbedding(kernel="overlap", n_neighbors=3, metric="manhattan"),
+    MultiscaleEmbedding(n_neighbors=3, tol=1e-8),
+    RKHSEmbedding(),
+    DiffusionMap(),
+    DiffusionMap(kernel="overlap", n_neighbors=3),
+]
+X = scale(load_wine().data)[::3]
+W = np.linspace(0.5, 2.0, len(X))
 
-@parametrize_with_checks(
-    [
-        SDPEmbedding(),
-        SDPEmbedding(kernel="neighbors", n_neighbors=3),
-        SDPEmbedding(kernel="overlap", n_neighbors=3, metric="manhattan"),
-        MultiscaleEmbedding(n_neighbors=3, tol=1e-8),
-        RKHSEmbedding(),
-        DiffusionMap(),
-        DiffusionMap(kernel="overlap", n_neighbors=3),
-    ]
-)
+four = pytest.mark.parametrize("estimator", FOUR, ids=lambda estimator: type(estimator).__name__)
+
+
+@parametrize_with_checks(CHECKED)
 def test_sklearn_contract(estimator, check):
     check(estimator)
+
+
+@parametrize_with_checks([CHECKED[0], CHECKED[3], CHECKED[4], CHECKED[5]])
+def test_sklearn_contract_with_metadata_routing(estimator, check):
+    with config_context(enable_metadata_routing=True):
+        check(estimator)
+
+
+# SciPy reads the variable when it is imported: hence another process.
+DISPATCH = """
+import sys
+from sklearn.utils.estimator_checks import check_array_api_input, check_array_api_input_and_values
+sys.path.insert(0, sys.argv[1])
+from test_sklearn import CHECKED
+for estimator in CHECKED:
+    name = type(estimator).__name__
+    for device, dtype in (("CPU_DEVICE", "float64"), ("device1", "float32")):
+        for check in (check_array_api_input, check_array_api_input_and_values):
+            check(name, estimator, "array_api_strict", device, dtype, check_sample_weight=True)
+print("all checked")
+"""
+
+
+def test_array_api_dispatch():
+    pytest.importorskip("array_api_strict")
+    environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
+    here = os.path.dirname(__file__)
+    done = subprocess.run([sys.executable, "-c", DISPATCH, here], capture_output=True, text=True, env=environment)
+    assert done.stdout == "all checked\n", done.stderr
+
+
+@four
+@pytest.mark.parametrize("library", ["numpy", "pandas", "polars"])
+def test_single_precision_in_and_out(estimator, library):
+    rows = X.astype(np.float32)
+    if library != "numpy":
+        rows = pytest.importorskip(library).DataFrame({f"c{k}": column for k, column in enumerate(rows.T)})
+    in_double, estimator = clone(estimator).fit(X), clone(estimator).fit(rows)
+    wanted = {name: getattr(in_double, name)(X) for name in ("fit_transform", "transform", "score_samples")}
+    found = {name: getattr(estimator, name)(rows) for name in wanted}
+    assert {name: np.asarray(values).dtype for name, values in found.items()} == dict.fromkeys(wanted, np.float32)
+    for name in wanted:
+        np.testing.assert_allclose(found[name], wanted[name], rtol=1e-4, atol=1e-4)
+    assert estimator.embedding_.dtype == np.float64
+
+
+def test_learned_kernels_keep_single_precision():
+    rows = X.astype(np.float32)
+    est = SDPEmbedding(random_state=0).fit(rows)
+    assert est.learned_kernel(rows).dtype == np.float32
+    np.testing.assert_allclose(est.learned_kernel(rows), est.learned_kernel(rows.astype(np.float64)), rtol=1e-5)
+
+
+def test_rows_beyond_single_precision_keep_their_direction():
+    est = SDPEmbedding(bandwidth=1.0, random_state=0).fit(X)
+    new = np.vstack([X[:2], X[:1] + 6.0])
+    with pytest.warns(UserWarning, match=r"single precision, which ends at 3\.4e\+38, .* row 2"):
+        single = est.transform(new.astype(np.float32))
+    double = est.transform(new)
+    assert np.abs(double[2]).max() > 1e39
+    assert np.isfinite(single).all()
+    direction = [rows[2] / np.abs(rows[2]).max() for rows in (single.astype(np.float64), double)]
+    np.testing.assert_allclose(*direction, rtol=1e-5)
+    with pytest.warns(UserWarning, match="single precision"):
+        assert np.isfinite(est.learned_kernel(new.astype(np.float32))).all()
+
+
+@four
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_outputs_are_frames_on_request(estimator, library):
+    frames = pytest.importorskip(library)
+    estimator = clone(estimator).set_output(transform=library)
+    Z, new = estimator.fit_transform(X), estimator.transform(X[:3])
+    assert isinstance(Z, frames.DataFrame)
+    assert list(Z.columns) == list(new.columns) == list(estimator.get_feature_names_out())
+    np.testing.assert_array_equal(Z.to_numpy(), estimator.embedding_)
+
+
+def test_names_of_columns_tell_scale_and_component():
+    names = {type(est): clone(est).fit(X).get_feature_names_out()[:3].tolist() for est in FOUR}
+    assert names[MultiscaleEmbedding] == ["scale1_1", "scale2_1", "scale1_2"]
+    assert names[SDPEmbedding] == ["sdpembedding0", "sdpembedding1"]
+    assert names[DiffusionMap] == ["diffusionmap0", "diffusionmap1"]
+
+
+@four
+def test_weights_reach_the_estimator_by_routing(estimator):
+    with config_context(enable_metadata_routing=True):
+        routed = make_pipeline(StandardScaler(), clone(estimator).set_fit_request(sample_weight=True))
+        with pytest.raises(ValueError, match="sample_weight"):
+            routed.fit(X, sample_weight=W)
+        routed[0].set_fit_request(sample_weight=False)
+        Z = routed.fit_transform(X, sample_weight=W)
+    scaled = StandardScaler().fit_transform(X)
+    np.testing.assert_array_equal(Z, clone(estimator).fit_transform(scaled, sample_weight=W))
+    assert not np.array_equal(Z, clone(estimator).fit_transform(scaled))
+
+
+def test_parameters_that_estimators_share_have_one_meaning():
+    """Names of scikit-learn where it has one, and the same default wherever a name occurs, with reasons where not."""
+    differ = {
+        "n_components": "DiffusionMap has no rank to go by",
+        "kernel": "MultiscaleEmbedding is for clusters",
+        "tol": "MultiscaleEmbedding solves two programs, neither of which is a result by itself",
+        "diagonal": "the theory of RKHSEmbedding wants a sum of squares",
+    }
+    defaults = {}
+    for est in FOUR:
+        for name, value in type(est)().get_params().items():
+            defaults.setdefault(name, {})[type(est).__name__] = value
+    found = {name for name, values in defaults.items() if len(set(map(repr, values.values()))) > 1}
+    assert found == set(differ)
+    assert all(len(defaults[name]) == len(FOUR) for name in ("n_components", "n_jobs", "device"))

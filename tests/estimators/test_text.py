@@ -137,7 +137,6 @@ def test_weights_and_chosen_columns(weighted, cli, tmp_path):
 
 
 def test_report(cli, tmp_path):
-    pytest.importorskip("plotly")
     table = tmp_path / "text.npz"
     sparse.save_npz(table, sparse.csr_array(tfidf()))
     page = tmp_path / "page.html"

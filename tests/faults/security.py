@@ -277,8 +277,13 @@ PAGES = [
     ),
     case(
         "csv: a cell with an escape sequence of the terminal",
-        lambda: Command("embed t.csv", {"t.csv": GOOD.replace(",u\n", ",\x1b[31m\n")})()[0].err,
-        Right("printed as text", lambda err: "is not a number" in err and "\x1b" not in err),
+        lambda: Command("embed t.csv --columns 1-4", {"t.csv": GOOD.replace(",u\n", ",\x1b[31m\n")})()[0].err,
+        Right("printed as text", lambda err: "text, 2 values, the first" in err and "\x1b" not in err),
+    ),
+    case(
+        "csv: a column of text, left out, whose name has an escape sequence of the terminal",
+        lambda: Command("embed t.csv", {"t.csv": GOOD.replace("kind", "\x1b[31mb", 1)})()[0].err,
+        Right("printed as text", lambda err: "1 column left out: '" in err and "\x1b" not in err),
     ),
 ]
 CASES = [*LOADING, *TABLES, *PAGES]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import pickle
 
 import numpy as np
@@ -26,32 +27,77 @@ TABLES = {
     "long row, no header": csv_case(
         "1,2\n3,4\n5,6,7\n", "t.csv: row 3 (line 3): 3 cells where row 1 has 2", "embed t.csv -o out.csv"
     ),
-    "text": csv_case(changed(17, 2, "abc"), "t.csv: row 17 (line 18), column 2 ('b'): 'abc' is not a number"),
-    "text column": csv_case(
+    "text": csv_case(
+        changed(17, 2, "abc"),
+        "column 2 ('b'): 1 cell of text among 29 numbers, the first 'abc' in row 17 (line 18); --numeric-only",
+    ),
+    "text column that was asked for": csv_case(
         GOOD,
-        "t.csv: row 1 (line 2), column 4 ('kind'): 'u' is not a number; leave the column out with --drop kind, "
-        "or keep it with --label kind",
+        "t.csv: column 4 ('kind'): text, 2 values, the first 'u' in row 1 (line 2); --one-hot makes columns of 0 and 1 "
+        "of text; --drop kind leaves out the column",
+        "embed t.csv --columns 1-4 -o out.csv",
+    ),
+    "dates that were asked for": csv_case(
+        "a,day\n1,2020-01-01\n2,2020-01-02\n",
+        "t.csv: column 2 ('day'): dates, the first '2020-01-01' in row 1 (line 2); --dates makes numbers of dates",
+        "embed t.csv --columns a,day -o out.csv",
+    ),
+    "text alone": csv_case(
+        "a,b\nu,x\nv,y\n",
+        "t.csv: no column of numbers ('a: text, 2 values', 'b: text, 2 values'); --one-hot makes columns of 0 and 1 of text",
         "embed t.csv -o out.csv",
     ),
-    "underscores": csv_case(changed(9, 1, "1_000"), "t.csv: row 9 (line 10), column 1 ('a'): '1_000' is not a number"),
-    "empty cell": csv_case(changed(4, 3, ""), "t.csv: row 4 (line 5), column 3 ('c'): the cell is empty"),
-    "NaN": csv_case(changed(5, 1, "nan"), "t.csv: row 5 (line 6), column 1 ('a'): a value is missing (NaN)"),
-    "several NaN": csv_case(
-        changed(5, 1, "nan") + "1,NaN,2,u\n",
-        "t.csv: row 5 (line 6), column 1 ('a'): a value is missing (NaN); 2 rows have such values",
+    "names, with --one-hot": csv_case(
+        "a,name\n" + "".join(f"{i},n{i}\n" for i in range(60)),
+        "column 2 ('name'): text, 60 values, more than the 50 that --one-hot takes",
+        "embed t.csv --columns a,name --one-hot -o out.csv",
     ),
-    "NA": csv_case(changed(5, 1, "N/A"), "t.csv: row 5 (line 6), column 1 ('a'): a value is missing ('N/A')"),
-    "infinite": csv_case(changed(5, 1, "-inf"), "t.csv: row 5 (line 6), column 1 ('a'): -inf is not a finite number"),
-    "overflow": csv_case(changed(5, 1, "1e999"), "t.csv: row 5 (line 6), column 1 ('a'): inf is not a finite number"),
+    "several columns": csv_case(
+        "a,b,c\n1,x,3\n,2,4\n3,3,5\n",
+        "t.csv: 2 columns cannot be used as they are; --numeric-only leaves out columns with text among their numbers; "
+        "--drop-missing leaves out 1 row, --impute median fills in medians; --drop a,b leaves out the columns",
+        "embed t.csv -o out.csv",
+    ),
+    "missing in every row": csv_case(
+        "a,b\n1,\n,2\n",
+        "t.csv: no row is without missing values; --drop the columns with most",
+        "embed t.csv --drop-missing",
+    ),
+    "missing weight": csv_case(
+        "a,w\n1,1\n2,\n3,1\n", "column 2 ('w'): 1 missing value, the first in row 2 (line 3)", "embed t.csv --weight w"
+    ),
+    "text for a weight": csv_case(
+        "a,w\n1,1\n2,x\n3,1\n", "column 2 ('w'): 1 cell of text, not weights, the first 'x'", "embed t.csv --weight w"
+    ),
+    "missing values twice": refused(
+        EMBED + " --drop-missing --impute median", "--impute: not allowed with argument --drop-missing", 2
+    ),
+    "another imputation": refused(EMBED + " --impute mean", "--impute: invalid choice: 'mean' .*median", 2),
+    "underscores": csv_case(
+        changed(9, 1, "1_000"), "column 1 ('a'): 1 cell of text among 29 numbers, the first '1_000' in row 9 (line 10)"
+    ),
+    "empty cell": csv_case(
+        changed(4, 3, ""),
+        "t.csv: column 3 ('c'): 1 missing value, the first in row 4 (line 5); --drop-missing leaves out 1 row, "
+        "--impute median fills in medians; --drop c leaves out the column",
+    ),
+    "NaN": csv_case(changed(5, 1, "nan"), "t.csv: column 1 ('a'): 1 missing value, the first in row 5 (line 6)"),
+    "several NaN": csv_case(
+        changed(5, 1, "nan") + "NaN,1,2,u\n",
+        "t.csv: column 1 ('a'): 2 missing values, the first in row 5 (line 6); --drop-missing leaves out 2 rows",
+    ),
+    "NA": csv_case(changed(5, 1, "N/A"), "t.csv: column 1 ('a'): 1 missing value, the first in row 5 (line 6)"),
+    "infinite": csv_case(changed(5, 1, "-inf"), "t.csv: column 1 ('a'): 1 infinite number, the first in row 5 (line 6)"),
+    "overflow": csv_case(changed(5, 1, "1e999"), "t.csv: column 1 ('a'): 1 infinite number, the first in row 5 (line 6)"),
     "decimal comma": csv_case(
         GOOD.replace(",", ";").replace(".", ","),
-        "column 1 ('a'): '0,126' is not a number; if that is a decimal comma, use --decimal ,",
+        "t.csv: 3 columns cannot be used as they are; --numeric-only",
         EMBED + " --delimiter ;",
     ),
     "decimal comma in vain": csv_case(
-        changed(3, 2, "1.5"),
-        "t.csv: row 1 (line 2), column 1 ('a'): '0.126' is not a number with --decimal ,",
-        EMBED + " --decimal ,",
+        changed(3, 2, "15"),
+        "the first '0.126' in row 1 (line 2) (it has no decimal comma, as --decimal , says)",
+        EMBED + " --decimal , --columns a",
     ),
     "decimal comma, same delimiter": csv_case(
         GOOD.replace(".", ","), "t.csv: row 1 (line 2): 7 cells where the header has 4 (a cell with a comma, decimal"
@@ -60,7 +106,9 @@ TABLES = {
         GOOD.replace(",", ";"), "t.csv: line 1: only one column when split at ','; try --delimiter ';'"
     ),
     "wrong delimiter, no header": csv_case(
-        "1,5;2\n3,5;4\n", "column 2: '5;2' is not a number; is the delimiter ';'?", "embed t.csv -o out.csv --no-header"
+        "1,5;2\n3,5;4\n",
+        "'5;2' in row 1 (line 1) (is the delimiter ';'? (--delimiter))",
+        "embed t.csv -o out.csv --no-header",
     ),
     "comma in tsv": refused(
         "embed t.tsv -o out.csv",
@@ -73,8 +121,8 @@ TABLES = {
         "t.csv: columns 1 and 3 are both named 'a'; rename one, or leave one out with --drop 3",
     ),
     "column without a name": csv_case(
-        GOOD.replace("a,b,c", ",b,c", 1),
-        "t.csv: column 1 has no name (row numbers, written by another program?); use --id 1",
+        GOOD.replace("a,b,c", "a,,c", 1),
+        "t.csv: column 2 has no name (row numbers, written by another program?); use --id 2",
     ),
     "latin-1": csv_case(
         GOOD.replace("30", "30").encode() + b"1,2,3,caf\xe9\n",
@@ -90,7 +138,9 @@ TABLES = {
     "huge header": csv_case("a" * 2**20 + "," + GOOD, "t.csv: line 1: field larger than field limit (131072)"),
     "many names": csv_case(MANY + "1,2\n3,4\n", "2 cells where the header has 100000", "embed t.csv"),
     "many names, none right": csv_case(MANY + "1,2\n", "there is no column 'kind'; its columns are 'c0', .* and 99992 more"),
-    "long name": csv_case(GOOD.replace("b", "b" * 100_000, 1).replace(ROWS[0], "1,x,3,u"), "'x' is not a number"),
+    "long name": csv_case(
+        GOOD.replace("b", "b" * 100_000, 1).replace(ROWS[0], "1,x,3,u"), "the first 'x' in row 1 (line 2)"
+    ),
     "unknown suffix": refused("embed t.dat -o out.csv", "t.dat: the suffix '.dat' tells no format", 2, {"t.dat": GOOD}),
     "spreadsheet": refused(
         "embed t.xlsx -o out.csv", "t.xlsx: a spreadsheet is neither read nor written; save it as CSV", 2
@@ -113,6 +163,19 @@ TABLES = {
     "too small to scale": csv_case(
         "a,kind\n1e-200,u\n2e-200,v\n3e-200,v\n", "too large or too small for a standard deviation", EMBED + " --standardize"
     ),
+    "gzip cut short": refused(
+        "embed t.csv.gz -o out.csv",
+        "t.csv.gz: compressed by gzip, and damaged",
+        1,
+        {"t.csv.gz": gzip.compress(GOOD.encode())[:-9]},
+    ),
+    "gzip that is damaged": refused(
+        "embed t.csv.gz -o out.csv",
+        "t.csv.gz: compressed by gzip, and damaged",
+        1,
+        {"t.csv.gz": gzip.compress(GOOD.encode())[:40] + b"x" * 99},
+    ),
+    "npy with gzip": refused(EMBED.replace("out.csv", "out.npy.gz"), "out.npy.gz: npy is not written with gzip", 2),
     "output has that name": csv_case(
         GOOD.replace("kind", "z1", 1),
         "two columns of the output would be called 'z1'",
@@ -157,7 +220,7 @@ BINARY = {
     ),
     "NaN in npy": refused(
         "embed t.npy -o out.csv",
-        "t.npy: row 3, column 2: a value is missing (NaN)",
+        "t.npy: column 2: 1 missing value, the first in row 3; --drop-missing leaves out 1 row",
         1,
         {"t.npy": npy(np.where(np.arange(90).reshape(30, 3) == 7, np.nan, X))},
     ),

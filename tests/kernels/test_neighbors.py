@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
@@ -17,7 +18,7 @@ from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph, radius_ne
 
 from common import fit, gram, row_error
 from elliptope import SDPEmbedding, operators
-from elliptope.kernels import search
+from elliptope.kernels import Gaussian, search
 from elliptope.kernels.neighbors import Neighbors
 from neighborhoods import POINTS, Forgetful, NaiveNeighbors, block, lattice
 
@@ -462,9 +463,7 @@ class TestApproximate:
 
 
 class TestClusters:
-    @pytest.mark.parametrize(
-        ("digits", "least"), [(range(4), 0.97), pytest.param(range(10), 0.78, marks=pytest.mark.slow)]
-    )
+    @pytest.mark.parametrize(("digits", "least"), [(range(4), 0.97), pytest.param(range(10), 0.78, marks=pytest.mark.slow)])
     def test_digits(self, digits, least):
         X, y = load_digits(return_X_y=True)
         X, y = X[np.isin(y, digits)], y[np.isin(y, digits)]
@@ -498,3 +497,18 @@ class TestArguments:
         X = np.vstack([lattice(5, 2), -lattice(5, 2)[:1]])
         assert solve(X).embedding_.shape[0] == 26
         np.testing.assert_array_equal(solve(X).embedding_[0], solve(X).embedding_[-1])
+
+
+def test_scales_of_points_and_of_new_rows():
+    """The distance to the k-th nearest point, known by points, sparse points or distances; a Gaussian has none."""
+    points, new = np.random.default_rng(0).random((2, 30, 3))
+    expected = [np.log(np.sort(cdist(rows, points), axis=1)[:, 6]) for rows in (points, new)]
+    kernels = {
+        "dense": (Neighbors().fit(points, n_neighbors=7), new),
+        "sparse": (Neighbors().fit(sparse.csr_array(points), n_neighbors=7), sparse.csr_array(new)),
+        "distances": (Neighbors(metric="precomputed").fit(cdist(points, points), n_neighbors=7), cdist(new, points)),
+    }
+    for kernel, rows in kernels.values():
+        np.testing.assert_allclose(kernel.log_scales(), expected[0])
+        np.testing.assert_allclose(kernel.log_scales(rows), expected[1])
+    assert Gaussian(1.0).fit(points).log_scales(new) == 0

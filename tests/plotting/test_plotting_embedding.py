@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from common import CLUSTER, CLUSTERS, RANK_4, WINE, WINE_CLASS, fit
 from elliptope import DiffusionMap, MultiscaleEmbedding, RKHSEmbedding, SDPEmbedding
 from elliptope.plotting import EmbeddingDisplay
-from elliptope.plotting._source import verdict
+from elliptope.sdp.verdict import one_line
 from pictures import BLUE, GREEN, ORANGE, drawn, facecolours, hexes, legend
 
 ESTIMATORS = [
@@ -338,6 +338,6 @@ def test_grades_that_differ_are_told_apart():
     proved = fit(WINE, bandwidth=2.0).certificate_
     probable = replace(proved, grade="probabilistic")
     unknown = replace(proved, upper_bound=np.inf, gap=np.inf)
-    gap = verdict("optimal", proved).split("≤ ")[1]
-    assert verdict("optimal", proved, probable) == f"optimal, proved gap ≤ {gap}, probabilistic gap ≤ {gap}"
-    assert verdict("max_iter", proved, unknown) == f"max_iter, proved gap ≤ {gap}, no bound on the gap"
+    gap = one_line("optimal", proved).split("≤ ")[1]
+    assert one_line("optimal", proved, probable) == f"optimal, proved gap ≤ {gap}, probabilistic gap ≤ {gap}"
+    assert one_line("max_iter", proved, unknown) == f"max_iter, proved gap ≤ {gap}, no bound on the gap"

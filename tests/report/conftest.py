@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from elliptope.report.render import render
-from elliptope.report.write import plotly_script
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +36,7 @@ def open_report(browser, tmp_path_factory):
         path = folder / f"{known}.html"
         if known == len(written):
             written.append(report)
-            path.write_text(render(report, plotly_script()), encoding="utf-8")
+            path.write_text(render(report), encoding="utf-8")
         browser.open(path, **window)
         return browser
 

@@ -14,6 +14,7 @@ from elliptope import MultiscaleEmbedding
 from elliptope.plotting.view import Options, picture
 from elliptope.report import write_report
 from elliptope.report.content import collect
+from elliptope.report.fits import Limits
 from elliptope.report.render import render
 from elliptope.report.words import explain, headline_of_scales, share_text
 from html_page import Page, decode
@@ -26,16 +27,16 @@ def est():
 
 @pytest.fixture(scope="module")
 def report(est):
-    return collect(est, y=WINE_CLASS)
+    return collect(est, y=WINE_CLASS, neighbors=None)
 
 
 def test_every_scale_has_its_certificate(report, est):
-    page = Page(render(report, ""))
+    page = Page(render(report))
     titles = ["Scale 1: groups of rows, diffusion time 32", "Scale 2: detail within groups, diffusion time 1"]
     assert [text for text in page.texts["h3"] if text.startswith("Scale")] == 2 * titles
     assert page.texts["p"].count("Proved optimal, at both scales") == 1
     text = "\n".join(page.texts["p"])
-    for scale, certificate in zip(report.scales, est.certificates_, strict=True):
+    for scale, certificate in zip(report.scales[0], est.certificates_, strict=True):
         assert scale.record.certificate is certificate
         assert explain(scale.record, 178, est.tol)[0] in text
         assert f"differ from those of the optimum by at most {share_text(certificate.distance_bound)}" in text
@@ -57,7 +58,7 @@ def test_scales_that_end_differently():
 
 
 def test_the_picture_is_a_layout_and_the_coordinates_are_a_click_away(report, est):
-    page = Page(render(report, ""))
+    page = Page(render(report))
     data = page.data()
     expected = picture(est.embedding_, Options(178, est.embedding_))
     assert (data["picture"]["view"], data["picture"]["note"]) == ("layout", expected.note)
@@ -73,7 +74,7 @@ def test_no_coordinates_are_a_bare_circle(est):
     """Two components of one scale make a circle: the second axis is then of the other scale."""
     for one in (est, MultiscaleEmbedding(n_neighbors=8, diffusion_times=(4, 1), random_state=0).fit(WINE)):
         report = collect(one)
-        up = Page(render(report, "")).data()["up"]
+        up = Page(render(report)).data()["up"]
         lengths = np.linalg.norm(report.frames[0][:, [0, up]], axis=1)
         assert (np.abs(lengths / np.median(lengths) - 1) > 0.02).mean() > 0.5
         assert report.axes[up].startswith("Scale 1" if len(one.scales_[0].eigenvalues) > 2 else "Scale 2")
@@ -86,7 +87,7 @@ def test_equal_rows_and_rows_of_weight_zero_are_left_out():
     w[178:181] = 0
     report = collect(MultiscaleEmbedding(random_state=0).fit(X, sample_weight=w))
     assert (len(report.rows), report.n_left_out) == (175, 10)
-    assert "10 rows of weight zero or equal to another left out" in render(report, "")
+    assert "10 rows of weight zero or equal to another left out" in render(report)
 
 
 def test_text_in_a_pipeline(tmp_path):
@@ -98,10 +99,44 @@ def test_text_in_a_pipeline(tmp_path):
     assert sparse.issparse(pipeline[-1].training_.points)
     page = Page(write_report(pipeline, tmp_path / "page.html", y=np.arange(80) % 2).read_text("utf-8"))
     assert any(re.search("Prepared by TfidfVectorizer", text) for text in page.texts["p"])
-    assert len(page.data()["columns"]) == len(words)
+    assert len(page.data()["fields"]) == 1 + len(words)
 
 
-def test_no_slider(report, est):
+def test_a_slider_over_neighbours(est):
+    """Every number of neighbours has its own fit, certificates and layout; coordinates of the two scales stay apart."""
+    report = collect(est, y=WINE_CLASS)
+    assert report.values.tolist() == [8, 11, 15, 21, 30]
     assert report.note is None
+    np.testing.assert_allclose(report.frames[2], est.embedding_[:, :6], atol=1e-9)
+    assert report.picture.frames.shape == (5, 178, 2)
+    for k, frame, scores, scales in zip(report.values, report.frames, report.scores, report.scales, strict=True):
+        alone = MultiscaleEmbedding(n_neighbors=int(k), random_state=0).fit(WINE)
+        np.testing.assert_allclose(scores, alone.training_.log_density, atol=1e-7)
+        for of_scale, other in zip(scales, alone.certificates_, strict=True):
+            assert of_scale.record.certificate.objective == pytest.approx(other.objective, rel=1e-6)
+        # The second scale: columns 1, 3 and 5 are a rotation of rows of length 1, cut off after three of them.
+        assert (np.linalg.norm(frame[:, 1::2], axis=1) <= 1 + 1e-9).all()
+    page = Page(render(report))
+    assert "k = 8, rank 27, proved optimal, at both scales" in page.data()["fits"][0]["summary"]
+    assert any("MultiscaleEmbedding at 2 scales, k = 30." in text for text in page.texts["p"])
     with pytest.raises(ValueError, match=r"no bandwidth to vary .* A fitted SDPEmbedding has one"):
         collect(est, bandwidths=[1.0])
+
+
+def test_weights_are_those_that_were_given():
+    """Fits of the slider have the weights of the estimator, before they were multiplied by the density."""
+    w = np.random.default_rng(0).uniform(0.5, 2.0, 178)
+    X, doubled = np.vstack([WINE, WINE[:9]]), np.r_[w, w[:9]]
+    report = collect(MultiscaleEmbedding(random_state=0).fit(X, sample_weight=doubled), neighbors=[20])
+    alone = MultiscaleEmbedding(n_neighbors=20, random_state=0).fit(X, sample_weight=doubled)
+    np.testing.assert_allclose(report.scores[1], alone.training_.log_density, rtol=1e-6)
+
+
+def test_numbers_of_neighbours_are_checked(est):
+    for bad, message in (("many", "`neighbors` must be 'auto'"), ([1], r"`neighbors\[0\]` must"), (3, "`neighbors` must")):
+        with pytest.raises(ValueError, match=message):
+            collect(est, neighbors=bad)
+    with pytest.raises(ValueError, match="no neighbours to vary"):
+        collect(fit(WINE), neighbors=[10], bandwidths=None)
+    few = collect(est, limits=Limits(neighbors=100))
+    assert few.note == "There is no slider: with 178 rows every number of neighbours takes long, and must be asked for."

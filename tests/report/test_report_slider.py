@@ -10,9 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 from common import WINE, fit
 from elliptope import RKHSEmbedding, SDPEmbedding
 from elliptope.report import write_report
+from elliptope.report.bandwidths import other_bandwidths
 from elliptope.report.content import collect
+from elliptope.report.fits import Limits
 from elliptope.report.render import render
-from elliptope.report.slider import Limits, other_bandwidths
 from html_page import Page
 
 # Bandwidths of the two clusters below: at the first, and above, a few dozen products do, at the second more than a hundred.
@@ -54,7 +55,7 @@ def test_few_and_no_bandwidths_are_explained(wine):
     report = collect(wine, limits=Limits(large=120))  # 178 rows are many then
     assert len(report.fits) == 1
     assert report.note.startswith("There is no slider: with 178 rows every bandwidth takes long")
-    assert report.note in Page(render(report, "")).texts["p"]
+    assert report.note in Page(render(report)).texts["p"]
     few = Limits(large=150)
     assert collect(wine, limits=few).note == "3 bandwidths instead of 11, because there are many rows."
     assert collect(wine, limits=few, bandwidths=[1.5, 3.0]).note is None

@@ -153,6 +153,7 @@ class TestParameters:
             assert solution.status == "optimal"
             assert solution.certificate.relative_gap <= tol
 
+
 class TestStart:
     def test_warm_start_is_cheaper_and_ends_at_the_same_optimum(self):
         C = psd(40)

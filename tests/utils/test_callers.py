@@ -42,8 +42,6 @@ CALLS = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_warnings_point_to_the_line_of_the_caller(name, tmp_path):
-    if name == "write_report":
-        pytest.importorskip("plotly")
     with warnings.catch_warnings(record=True) as record:
         warnings.simplefilter("always")
         CALLS[name](tmp_path)

@@ -95,6 +95,12 @@ def is_single(x: Array) -> bool:
     return x.dtype == np.float32 if isinstance(x, np.ndarray) else str(x.dtype).endswith("float32")
 
 
+def has_single_precision(X: Any) -> bool:
+    """Whether data that users give, an array, a sparse matrix or a data frame, are in single precision."""
+    dtypes = [X.dtype] if hasattr(X, "dtype") else list(getattr(X, "dtypes", ()))
+    return bool(dtypes) and all(str(dtype).lower().endswith("float32") for dtype in dtypes)
+
+
 def in_precision_of(x: Array, y: Array) -> Array:
     """``y``, of the library of ``x``, in its precision."""
     return namespace(y).asarray(y, dtype=x.dtype)

@@ -10,7 +10,11 @@ import os
 import re
 from typing import Any
 
-from .arrays import as_numpy, is_foreign, like, namespace
+import numpy as np
+
+from .arrays import Array, as_numpy, has_single_precision, is_foreign, like, namespace
+from .callers import warn
+from .checks import name_rows
 from .extras import install
 
 _ALLOWED = "None, 'cpu', 'cuda', 'cuda:' with a number, or 'auto'"
@@ -85,12 +89,33 @@ def on_cpu(X: Any) -> Any:
     return as_numpy(X) if is_foreign(X) else X
 
 
-def as_given(result: Any, X: Any) -> Any:
-    """A ``result`` computed from X: a tensor on its device where X is one, in single precision if X is."""
+def as_given(result: Any, X: Any, *, whole_rows: bool = True) -> Any:
+    """A ``result`` computed from X: in single precision where X is, and a tensor on the device of X where X is one.
+
+    Rows of the result that are beyond the range of single precision are scaled into it; without ``whole_rows``, single
+    entries are. A warning names the rows.
+    """
+    if has_single_precision(X) and isinstance(result, np.ndarray):
+        result = _in_single(result, whole_rows)
     if not is_foreign(X):
         return result
     xp = namespace(X)
     return like(X, result) if X.dtype in (xp.float32, xp.float64) else xp.asarray(result, device=X.device)
+
+
+def _in_single(values: Array, whole_rows: bool) -> Array:
+    size, most = np.abs(values), float(np.finfo(np.float32).max)
+    if whole_rows and values.ndim > 1 and values.shape[1]:
+        size = size.max(axis=1, keepdims=True)
+    beyond = size > most
+    if beyond.any():
+        rows = np.flatnonzero(beyond.reshape(len(values), -1).any(axis=1))
+        values = values * np.divide(most, size, out=np.ones_like(size), where=beyond)
+        warn(
+            f"`X` is in single precision, which ends at {most:.3g}, and the result is larger at {name_rows(rows)}: it is "
+            "scaled down to that. Give `X` in float64."
+        )
+    return values.astype(np.float32)
 
 
 def _torch() -> Any:

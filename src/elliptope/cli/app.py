@@ -9,24 +9,24 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 from types import ModuleType
 from typing import Any, NoReturn, TextIO
 
 from .._utils.progress import say
 from .._version import __version__
-from .commands import certify, embed, fit, info, path, report, transform
 from .console import Console
 from .errors import CommandError, ExitCode, UsageError, one_line
-from .options import add_common, check_files
 
-COMMANDS: dict[str, ModuleType] = {
-    "embed": embed,
-    "fit": fit,
-    "transform": transform,
-    "path": path,
-    "certify": certify,
-    "report": report,
-    "info": info,
+# One module of `commands` each, which is imported when it is asked for: `elliptope --help` waits for no library.
+COMMANDS = {
+    "embed": "coordinates of every row",
+    "fit": "a model, saved to a file",
+    "transform": "coordinates of new rows, by a model",
+    "path": "spectra and certificates along a path of bandwidths",
+    "certify": "the certificate of a model, checked again",
+    "report": "a page for the browser",
+    "info": "about the installation, or about a model",
 }
 _DESCRIPTION = "Embed tables, and prove how good the embedding is."
 _EPILOG = """\
@@ -50,20 +50,28 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message} (see {self.prog} --help)")
 
 
-def make_parser() -> Parser:
+def make_parser(asked: str | None) -> Parser:
+    """The parser, with the options of the command that is ``asked`` for."""
     formatter = argparse.RawDescriptionHelpFormatter
     parser = Parser(
         prog="elliptope", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=formatter, allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"elliptope {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    for name, module in COMMANDS.items():
-        sub = commands.add_parser(
-            name, help=module.SUMMARY, description=module.__doc__, formatter_class=formatter, allow_abbrev=False
-        )
-        module.configure(sub)
-        add_common(sub)
+    for name, summary in COMMANDS.items():
+        sub = commands.add_parser(name, help=summary, formatter_class=formatter, allow_abbrev=False)
+        if name == asked:
+            from .options import add_common
+
+            module = _module(name)
+            sub.description = module.__doc__
+            module.configure(sub)
+            add_common(sub)
     return parser
+
+
+def _module(command: str) -> ModuleType:
+    return import_module(f".commands.{command}", __package__)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -72,11 +80,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     console = Console()
     debug = "--debug" in argv  # needed even if the rest cannot be parsed
     try:
-        args = make_parser().parse_args(argv)
+        args = make_parser(next((word for word in argv if word in COMMANDS), None)).parse_args(argv)
+        from .options import check_files
+
         console = Console(quiet=args.quiet, json=args.json)
         check_files(args)
         with console.warnings():
-            return int(COMMANDS[args.command].run(args, console))
+            return int(_module(args.command).run(args, console))
     except SystemExit as end:  # --help and --version
         return int(end.code or 0)
     except BaseException as error:
@@ -93,6 +103,8 @@ def _explain(error: BaseException, console: Console) -> ExitCode:
     if isinstance(error, BrokenPipeError):
         return ExitCode.BROKEN_PIPE
     if isinstance(error, CommandError):
+        for line in error.details:
+            say(line)
         console.error(one_line(error))
         return error.code
     if isinstance(error, OSError | ValueError | MemoryError | ImportError):

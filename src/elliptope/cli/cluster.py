@@ -9,12 +9,16 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from .._utils.arrays import Array
 from ..distributed import ClusterError
 from ..estimators.rkhs_embedding import RKHSEmbedding
 from .console import Console
 from .errors import CommandError, ExitCode, UsageError, listing, missing_extra
+from .frames import TablePreparation
 from .methods import whole
-from .models import column_names, load_model
+from .models import Model, column_names, load_model
 from .streams import exists
 
 # Rows that a task is sent at a time.
@@ -77,10 +81,10 @@ def transform_folder(args: argparse.Namespace, console: Console) -> int:
     except (OSError, ValueError) as error:
         raise CommandError(f"{args.input}: no Parquet files can be read ({error})") from None
     kept = [name for name in (args.id, args.label) if name is not None]
-    names = model.names or [name for name in table.columns if name not in kept]
+    names = model.preparation.wanted.names or [name for name in table.columns if name not in kept]
     if missing := [name for name in (*names, *kept) if name not in table.columns]:
         raise CommandError(f"{args.input}: there is no column {listing(missing)}")
-    X = table[names].map_partitions(_scaled, model, meta=table[names]._meta.astype(float))
+    X = table[names].map_partitions(_prepared, model, meta=_frame(np.empty((0, model.est.n_features_in_)), model))
     Z = model.est.transform(X)
     coordinates = column_names(model.est) or [f"z{k + 1}" for k in range(len(Z.columns))]
     Z = Z.rename(columns=dict(zip(Z.columns, coordinates, strict=True)))
@@ -93,8 +97,14 @@ def transform_folder(args: argparse.Namespace, console: Console) -> int:
     return ExitCode.OK
 
 
-def _scaled(rows: Any, model: Any) -> Any:
-    return model.inputs(rows.astype(float))
+def _prepared(rows: Any, model: Model) -> Any:
+    return _frame(model.inputs(TablePreparation(model.preparation).transform(rows)), model, rows.index)
+
+
+def _frame(Z: Array, model: Model, index: Any = None) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(Z, columns=model.names or [f"x{k}" for k in range(Z.shape[1])], index=index)
 
 
 def _check_folder(path: str, force: bool) -> None:

@@ -8,13 +8,14 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .._utils.checks import rename_rows
 from .._utils.progress import ProgressBar, say
-from ..sdp import Progress
 from .errors import one_line
 from .streams import standard_output
+
+if TYPE_CHECKING:
+    from ..sdp import Progress
 
 # Seconds between two drawings of a progress bar, on a terminal.
 _REDRAW = 0.1
@@ -36,10 +37,15 @@ class Console:
             say(text)
 
     def warn(self, text: str) -> None:
-        say(f"elliptope: warning: {rename_rows(' '.join(text.split()), self.name_row)}")
+        say(f"elliptope: warning: {self._with_rows(' '.join(text.split()))}")
 
     def error(self, text: str) -> None:
-        say(f"elliptope: error: {rename_rows(text, self.name_row)}")
+        say(f"elliptope: error: {self._with_rows(text)}")
+
+    def _with_rows(self, text: str) -> str:
+        from .._utils.checks import rename_rows  # here, for `elliptope --help` does without NumPy
+
+        return rename_rows(text, self.name_row)
 
     def result(self, facts: dict[str, Any], text: str | None = None) -> None:
         """The outcome: ``facts`` as JSON on standard output if asked for, ``text`` for people otherwise."""
@@ -66,7 +72,8 @@ class Console:
         if self.quiet or not hasattr(estimator, "set_callbacks"):
             yield
             return
-        watcher = _FitWatcher(estimator.tol, self.interval)
+        scales = len(getattr(estimator, "diffusion_times", (1,)))
+        watcher = _FitWatcher(estimator.tol, scales, self.interval)
         estimator.set_callbacks(watcher)
         try:
             yield
@@ -76,11 +83,13 @@ class Console:
 
 
 class _FitWatcher:
-    """A callback for scikit-learn. The bar counts the digits of the residual of LH = 0, up to those of ``tol``."""
+    """A callback for scikit-learn. The bar counts the digits of the residual of LH = 0, up to those of ``tol``, at all
+    ``scales``, which are solved one after the other."""
 
-    def __init__(self, tol: float, interval: float) -> None:
+    def __init__(self, tol: float, scales: int, interval: float) -> None:
         self.digits = max(1, math.ceil(-math.log10(tol)))
-        self.bar = ProgressBar(self.digits, True)
+        self.bar = ProgressBar(scales * self.digits, True)
+        self.iteration, self.finished = -1, -1  # the last iteration, and the scales before that one
         self.interval = _REDRAW if self.bar.drawn else interval
         self.last = time.monotonic()
         self.shown = False
@@ -97,12 +106,20 @@ class _FitWatcher:
 
     def on_fit_task_end(self, estimator: Any, context: Any, *, metadata: Any = None) -> bool:
         progress: Progress | None = (metadata or {}).get("progress")
-        if progress is not None and time.monotonic() - self.last >= self.interval:
+        if progress is None:
+            return False
+        digits = -math.log10(progress.defect) if progress.defect > 0 else self.digits
+        if progress.iteration <= self.iteration or self.finished < 0:  # another scale
+            self.finished += 1
+        done = self.finished * self.digits + min(max(digits, 0), self.digits)
+        if self.iteration < 0:
+            self.bar.start(done)
+        self.iteration = progress.iteration
+        if time.monotonic() - self.last >= self.interval:
             self.last, self.shown = time.monotonic(), True
-            digits = -math.log10(progress.defect) if progress.defect > 0 else self.digits
             # No bound: before the end there are only estimates of it.
             text = f"iteration {progress.iteration}, products {progress.n_products}, objective {progress.objective:.10g}"
-            self.bar.update(min(max(int(digits), 0), self.digits), f"digits  {text}")
+            self.bar.update(done, f"digits  {text}")
         return False
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,9 +11,11 @@ from scipy import sparse
 
 from .._utils.arrays import Array
 from .errors import CommandError, counted
+from .examination import Prepared, check_count, follow, learn
+from .preparation import Options, Preparation
 from .selection import Roles, Selection, resolve
 from .streams import open_input, source_name
-from .tables import Form, Reader, format_of, open_reader
+from .tables import Form, Raw, Reader, format_of, open_reader
 
 
 class Column(NamedTuple):
@@ -33,12 +35,12 @@ class Data:
         The file, as the user calls it.
     X : (n, p) array, or sparse matrix in compressed rows
         Features, finite.
-    names : list of str or None
-        Of the features, where all have one.
-    handles : list of str
-        Names or positions of the features, for messages and the command line.
     label, id : Column or None
     weight : (n,) array or None
+    preparation : Preparation
+        What was done to the table.
+    notes : list of str
+        What else users should know about its columns.
     no_header : bool
         Whether line 1 was read as data without an option that says so.
     name_row : callable
@@ -47,11 +49,11 @@ class Data:
 
     source: str
     X: Any
-    names: list[str] | None
-    handles: list[str]
     label: Column | None
     id: Column | None
     weight: Array | None
+    preparation: Preparation
+    notes: list[str]
     no_header: bool
     name_row: Callable[[int], str]
 
@@ -68,51 +70,77 @@ class Data:
 
     @property
     def kept(self) -> dict[str, Array]:
-        """Columns that are copied to the output."""
-        return {column.name: column.values for column in (self.id, self.label) if column is not None}
+        return kept_columns(self.id, self.label, self.preparation, self.X.shape[0])
 
 
-def read_data(path: str, form: Form, selection: Selection, wanted: Sequence[str] | None = None) -> Data:
-    """Read a table. ``wanted``: names of a model's features, by which columns are found where they have names."""
+def kept_columns(id: Column | None, label: Column | None, preparation: Preparation, n: int) -> dict[str, Array]:
+    """Columns that are copied to the output, and the numbers of its ``n`` rows where some may have been left out."""
+    columns = {column.name: column.values for column in (id, label) if column is not None}
+    return {"row": preparation.row_numbers(n), **columns} if preparation.drop_missing else columns
+
+
+def read_data(
+    path: str, form: Form, selection: Selection, options: Options | None = None, known: Preparation | None = None
+) -> Data:
+    """Read a table. ``known``: the preparation of a model, which is done to this table, too."""
     format = format_of(path, form.format)
-    source = source_name(path)
+    options = options or Options()
     with open_input(path) as stream:
-        reader = open_reader(stream, source, format, form)
-        roles = resolve(selection, reader, wanted)
-        reader.has_label = roles.label is not None
-        return _read(reader, roles, form.header is None and reader.header is False)
-
-
-def _read(reader: Reader, roles: Roles, no_header: bool) -> Data:
-    numbers = [*roles.features, *([] if roles.weight is None else [roles.weight])]
-    others = [j for j in (roles.id, roles.label) if j is not None]
-    X, kept = reader.read(numbers, others)
-    reader.check_finite(X, numbers)
-    columns = dict(zip(others, kept, strict=True))
-    p = len(roles.features)
-    names = [reader.names[j] for j in roles.features]
-    weight = None if roles.weight is None else _check_weight(reader, roles.weight, _vector(X, p))
+        reader = open_reader(stream, source_name(path), format, form)
+        roles = resolve(selection, reader, None if known is None else known.wanted)
+        numbers = [*roles.features, *([] if roles.weight is None else [roles.weight])]
+        raw = reader.read(numbers, [j for j in (roles.id, roles.label) if j is not None])
+    if sparse.issparse(raw.X):
+        if known is not None:
+            check_count(reader, roles, known)
+        prepared = _take_sparse(reader, raw, roles, options)
+    elif known is None:
+        prepared = learn(reader, raw, roles, options)
+    else:
+        prepared = follow(reader, raw, roles, known, options)
+    rows, others = prepared.rows, iter(raw.others)
+    id, label = (
+        None if j is None else _column(reader, j, role, next(others), rows)
+        for role, j in (("id", roles.id), ("label", roles.label))
+    )
     return Data(
         source=reader.source,
-        X=X[:, :p] if sparse.issparse(X) else np.ascontiguousarray(X[:, :p]),
-        names=[name for name in names if name] if all(names) else None,
-        handles=[reader.handle(j) for j in roles.features],
-        label=None if roles.label is None else Column(reader.names[roles.label] or "label", columns[roles.label]),
-        id=None if roles.id is None else Column(reader.names[roles.id] or "id", columns[roles.id]),
-        weight=weight,
-        no_header=no_header,
-        name_row=reader.row,
+        X=prepared.X,
+        label=label,
+        id=id,
+        weight=None if prepared.weight is None else _check_weight(reader, roles.weight, prepared),
+        preparation=prepared.preparation,
+        notes=prepared.notes,
+        no_header=form.header is None and reader.header is False,
+        name_row=reader.row if rows is None else lambda i: reader.row(int(rows[i])),
     )
 
 
-def _vector(X: Any, j: int) -> Array:
-    return X[:, [j]].toarray().ravel() if sparse.issparse(X) else X[:, j]
+def _column(reader: Reader, j: int, role: str, values: Array, rows: Array | None) -> Column:
+    return Column(reader.names[j] or role, values if rows is None else values[rows])
 
 
-def _check_weight(reader: Reader, j: int, w: Array) -> Array:
+def _take_sparse(reader: Reader, raw: Raw, roles: Roles, options: Options) -> Prepared:
+    """A sparse matrix as it is; an error for one with entries that are not finite."""
+    if given := options.given():
+        raise CommandError(f"{reader.source}: a sparse matrix holds numbers only, and {given[0]} does not apply to it")
+    entries, p = sparse.coo_array(raw.X), len(roles.features)
+    bad = np.flatnonzero(~np.isfinite(entries.data))
+    if len(bad):
+        i, k, value = int(entries.row[bad[0]]), int(entries.col[bad[0]]), entries.data[bad[0]]
+        j = roles.features[k] if k < p else roles.weight
+        raise reader.error(f"{value} is not a finite number", i, j)
+    weight = None if roles.weight is None else raw.X[:, [p]].toarray().ravel()
+    return Prepared(raw.X[:, :p], weight, None, Preparation.plain(None, p), [])
+
+
+def _check_weight(reader: Reader, j: int | None, prepared: Prepared) -> Array:
+    w, rows = prepared.weight, prepared.rows
+    assert w is not None
+    assert j is not None
     if (w < 0).any():
         i = int(np.flatnonzero(w < 0)[0])
-        raise reader.error(f"a weight must not be negative, got {w[i]:g}", i, j)
+        raise reader.error(f"a weight must not be negative, got {w[i]:g}", i if rows is None else int(rows[i]), j)
     if (w > 0).sum() < 2:
         raise CommandError(f"{reader.source}: {reader.column(j)}: fewer than 2 rows have a positive weight")
     return w.copy()

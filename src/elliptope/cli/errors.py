@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import reprlib
 from collections.abc import Sequence
 from enum import IntEnum
@@ -15,6 +16,13 @@ _REPR.maxstring = _REPR.maxother = 60
 shown = _REPR.repr
 # Names that a message lists.
 _LISTED = 8
+# Names that need no quotes and fit into a line.
+_PLAIN = re.compile(r"[\w.][\w. -]{0,39}")
+
+
+def plain(name: str) -> str:
+    """A name in a message: in quotes, and without control characters, where it is not an ordinary one."""
+    return name if _PLAIN.fullmatch(name) else shown(name)
 
 
 def listing(names: Sequence[str]) -> str:
@@ -40,9 +48,10 @@ class ExitCode(IntEnum):
 
 
 class CommandError(Exception):
-    """An error that the user can correct; the message says where and how."""
+    """An error that the user can correct; the message says where and how. ``details`` are lines that come before it."""
 
     code = ExitCode.FAILURE
+    details: Sequence[str] = ()
 
 
 class UsageError(CommandError):

@@ -21,19 +21,37 @@ from .console import Console
 from .data import Data, read_data
 from .errors import CommandError, ExitCode, counted, listing
 from .models import Model, Standardizer, column_names
-from .options import form_of, selection_of
+from .options import form_of, preparation_of, selection_of
 
 # Ratio of standard deviations beyond which the widest columns dominate the distances.
 _UNLIKE = 30.0
 
 
 def read_training_data(args: argparse.Namespace, console: Console) -> Data:
-    data = read_data(args.input, form_of(args), selection_of(args))
+    data = read_data(args.input, form_of(args), selection_of(args), preparation_of(args))
     if data.X.shape[0] < 2:
         raise CommandError(f"{data.source}: 1 row; an embedding takes 2 or more")
-    console.note(data.describe())
-    console.name_row = data.name_row
+    describe(data, console)
+    if text := " ".join(data.preparation.sentences()):
+        console.note(f"{data.source}: {text}{_uses(args, data)}")
     return data
+
+
+def _uses(args: argparse.Namespace, data: Data) -> str:
+    """The options by which columns that were left out can be used."""
+    held = {what.partition(",")[0] for _, what in data.preparation.left_out}
+    uses = ["--one-hot uses text"] if "text" in held and not args.one_hot else []
+    uses += ["--dates uses dates"] if "dates" in held else []
+    uses += ["--label COLUMN colours by one"] if held - {"empty"} and args.label is None else []
+    return f" ({', '.join(uses)})" if uses else ""
+
+
+def describe(data: Data, console: Console) -> None:
+    """Notes on a table; from now on messages name its rows."""
+    console.note(data.describe())
+    for note in data.notes:
+        console.note(f"{data.source}: {note}")
+    console.name_row = data.name_row
 
 
 def scale(args: argparse.Namespace, data: Data, console: Console) -> tuple[Array, Standardizer | None]:
@@ -68,9 +86,13 @@ def _unlike(X: Array) -> str | None:
 
 
 def preparation(model: Model) -> str | None:
-    """A sentence for the page on the scale of the columns; None where it is not known."""
+    """Sentences for the page on what was done to the columns; None where it is not known."""
     if model.source is None:  # saved from Python
         return None
+    return " ".join([*model.preparation.sentences(), _scaling(model)])
+
+
+def _scaling(model: Model) -> str:
     if model.standardizer is not None:
         return "Columns were standardised: these are z-scores."
     points = model.est.training_.points
@@ -80,7 +102,7 @@ def preparation(model: Model) -> str | None:
 
 
 def _some(data: Data, chosen: Array) -> list[str]:
-    return [handle for handle, of_these in zip(data.handles, chosen, strict=True) if of_these]
+    return [handle for handle, of_these in zip(data.preparation.handles, chosen, strict=True) if of_these]
 
 
 def fit(est: Any, args: argparse.Namespace, data: Data, console: Console) -> Model:
@@ -99,10 +121,10 @@ def fit(est: Any, args: argparse.Namespace, data: Data, console: Console) -> Mod
         ) from None
     if getattr(est, "status_", "") == "interrupted":
         raise KeyboardInterrupt
-    if data.names is not None:
-        est.feature_names_in_ = np.array(data.names, dtype=object)
+    if (names := data.preparation.names) is not None:
+        est.feature_names_in_ = np.array(names, dtype=object)
     console.note(sentence(est))
-    return Model(est, standardizer, data.label, data.id, data.source)
+    return Model(est, data.preparation, standardizer, data.label, data.id, data.source)
 
 
 def check_sparse(data: Data, est: Any) -> None:
@@ -170,6 +192,7 @@ def facts(model: Model) -> dict[str, Any]:
         "n_features": est.n_features_in_,
         "feature_names": model.names,
         "standardized": model.standardizer is not None,
+        "preparation": model.preparation.facts(),
         "label": model.label and model.label.name,
         "n_components": k,
         "eigenvalues": est.eigenvalues_,

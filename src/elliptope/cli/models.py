@@ -1,4 +1,4 @@
-"""Models with the scaling of their columns, and the labels and identifiers of their rows.
+"""Models with the preparation and scaling of their columns, and the labels and identifiers of their rows.
 
 These are metadata of the model file, under the key ``table``, and are checked when they are read.
 """
@@ -18,8 +18,10 @@ from .. import persistence
 from .._utils.arrays import Array
 from ..estimators.base import Embedding
 from ..estimators.multiscale import MultiscaleEmbedding
-from .data import Column, Data
-from .errors import CommandError, counted, listing
+from .data import Column, kept_columns
+from .errors import CommandError
+from .frames import TablePreparation
+from .preparation import Preparation
 from .streams import STANDARD, check_output, exists
 from .tables import has_table_suffix
 
@@ -53,6 +55,7 @@ class Model:
     """A fitted estimator, for rows as they are in the table."""
 
     est: Any
+    preparation: Preparation
     standardizer: Standardizer | None = None
     label: Column | None = None
     id: Column | None = None
@@ -63,18 +66,13 @@ class Model:
         names = getattr(self.est, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
 
-    def inputs(self, X: Array) -> Array:
-        """The rows ``X`` of a table, scaled as the estimator expects."""
-        return X if self.standardizer is None else self.standardizer(X)
+    @property
+    def kept(self) -> dict[str, Array]:
+        return kept_columns(self.id, self.label, self.preparation, len(self.est.embedding_))
 
-    def check_columns(self, data: Data) -> None:
-        """Raise if a table has not as many features as the model."""
-        p, got = self.est.n_features_in_, data.X.shape[1]
-        if got != p:
-            wanted = f" ({listing(self.names)})" if self.names else ""
-            raise CommandError(
-                f"{data.source}: {counted(got, 'column')}, but the model takes {p}{wanted}; choose with --columns or --drop"
-            )
+    def inputs(self, X: Array) -> Array:
+        """The rows ``X`` of a table, prepared already, scaled as the estimator expects."""
+        return X if self.standardizer is None else self.standardizer(X)
 
 
 def save_model(model: Model, path: str, force: bool) -> None:
@@ -82,6 +80,7 @@ def save_model(model: Model, path: str, force: bool) -> None:
     scaled = model.standardizer
     table = {
         "source": model.source,
+        "preparation": None if model.preparation.is_plain else model.preparation.pack(),
         "standardize": None if scaled is None else {"mean": scaled.mean.tolist(), "scale": scaled.scale.tolist()},
         "label": _packed(model.label),
         "id": _packed(model.id),
@@ -109,7 +108,7 @@ def load_model(path: str, hint: str = "") -> Model:
     metadata = persistence.read_header(path)["metadata"]
     table = metadata.get(_KEY) if isinstance(metadata, dict) else None
     if table is None:  # saved from Python
-        return Model(est)
+        return Model(est, _plain(est))
     try:
         return _unpack(est, table)
     except (KeyError, TypeError, ValueError) as error:
@@ -119,20 +118,34 @@ def load_model(path: str, hint: str = "") -> Model:
 def load_pipeline(path: str | os.PathLike) -> Embedding | Pipeline:
     """A model that the command line has fitted, as an estimator or pipeline of scikit-learn.
 
-    With ``--standardize`` it is a pipeline of a ``StandardScaler``, with the means and scales of the training rows, and the
-    estimator. :func:`elliptope.load` returns the estimator alone, which expects rows that are scaled already.
+    It does to a data frame what the command line did to the training table: ``"prepare"``, a
+    :class:`~elliptope.cli.frames.TablePreparation`, chooses and encodes columns and fills in missing values, and
+    ``"standardize"``, a ``StandardScaler``, has the means and scales of the training rows. A step that would change nothing
+    is left out.
+    :func:`elliptope.load` returns the estimator alone, which expects rows that are prepared and scaled already.
     """
     model = load_model(os.fspath(path))
-    if model.standardizer is None:
+    steps: list[tuple[str, Any]] = []
+    if not model.preparation.is_plain:
+        steps.append(("prepare", TablePreparation(model.preparation)))
+    if model.standardizer is not None:
+        steps.append(("standardize", _scaler(model, named=not steps)))
+    if not steps:
         return model.est
-    scaler = StandardScaler()
-    scaler.mean_, scaler.scale_ = model.standardizer.mean, model.standardizer.scale
+    if model.names is not None:  # the first step gets them; its output, an array, has none
+        del model.est.feature_names_in_
+    return Pipeline([*steps, ("embed", model.est)])
+
+
+def _scaler(model: Model, named: bool) -> StandardScaler:
+    scaler, scaled = StandardScaler(), model.standardizer
+    assert scaled is not None
+    scaler.mean_, scaler.scale_ = scaled.mean, scaled.scale
     scaler.var_, scaler.n_features_in_ = scaler.scale_**2, len(scaler.mean_)
     scaler.n_samples_seen_ = len(model.est.embedding_)
-    if model.names is not None:  # the scaler gets them; its output, an array, has none
+    if named and model.names is not None:
         scaler.feature_names_in_ = model.est.feature_names_in_
-        del model.est.feature_names_in_
-    return Pipeline([("standardize", scaler), ("embed", model.est)])
+    return scaler
 
 
 def _packed(column: Column | None) -> dict[str, Any] | None:
@@ -156,7 +169,16 @@ def _unpack(est: Any, table: Any) -> Model:
     source = table["source"]
     if not isinstance(source, str | None):
         raise TypeError("its source is not a name")
-    return Model(est, standardizer, _column(table["label"], n), _column(table["id"], n), source)
+    stored = table.get("preparation")
+    preparation = _plain(est) if stored is None else Preparation.unpack(stored)
+    if preparation.spans[-1].stop != p:
+        raise ValueError(f"its columns must become {p} features")
+    return Model(est, preparation, standardizer, _column(table["label"], n), _column(table["id"], n), source)
+
+
+def _plain(est: Any) -> Preparation:
+    names = getattr(est, "feature_names_in_", None)
+    return Preparation.plain(None if names is None else [str(name) for name in names], est.n_features_in_)
 
 
 def _vector(values: Any, length: int) -> Array:

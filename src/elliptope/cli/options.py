@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import fields
 from typing import Any
 
 from .errors import UsageError
+from .preparation import MOST_VALUES, Options
 from .selection import Selection, split_items
 from .streams import STANDARD, check_distinct
 from .tables import FORMATS, WRITTEN_FORMATS, Form
@@ -75,14 +77,14 @@ def check_files(args: argparse.Namespace) -> None:
     check_distinct(inputs, {"standard output": STANDARD, **files})
 
 
-def add_table(parser: argparse.ArgumentParser, *, weight: bool = True) -> None:
+def add_table(parser: argparse.ArgumentParser, *, training: bool = True) -> None:
     """Options for reading a table, and for the roles of its columns."""
     group = parser.add_argument_group("reading the table", "Columns go by name, or by position counted from 1.")
-    group.add_argument("--columns", type=columns, metavar="LIST", help="features, as in a,b,3-7 (default: all)")
+    group.add_argument("--columns", type=columns, metavar="LIST", help="features, as in a,b,3-7 (default: all with numbers)")
     group.add_argument("--drop", type=columns, metavar="LIST", default=[], help="columns to leave out")
     group.add_argument("--label", action=Once, metavar="COLUMN", help="kept in the output, used for colours, not a feature")
     group.add_argument("--id", action=Once, metavar="COLUMN", help="names of rows, kept in the output, not a feature")
-    if weight:
+    if training:
         group.add_argument("--weight", action=Once, metavar="COLUMN", help="weights of rows: 2 is a row given twice")
     group.add_argument("--format", choices=FORMATS, help="of the input (default: by its suffix, csv for -)")
     group.add_argument(
@@ -93,6 +95,32 @@ def add_table(parser: argparse.ArgumentParser, *, weight: bool = True) -> None:
     group.add_argument("--encoding", metavar="NAME", help="of text (default: utf-8)")
     group.add_argument("--array", metavar="NAME", help="of the matrix, where an npz file has several")
 
+    _add_preparation(parser, training)
+
+
+def _add_preparation(parser: argparse.ArgumentParser, training: bool) -> None:
+    """Options for text, dates and missing values. What is learned in training is taken from the model later."""
+    group = parser.add_argument_group(
+        "text, dates and missing values",
+        "Columns of text or dates are left out; missing values are an error."
+        if training
+        else "As in the training table, by what the model remembers of it.",
+    )
+    missing = group.add_mutually_exclusive_group()
+    missing.add_argument("--drop-missing", action="store_true", help="leave out rows with missing values")
+    if not training:
+        return
+    missing.add_argument("--impute", choices=("median",), help="fill in missing values by the median of their column")
+    group.add_argument(
+        "--one-hot",
+        action="store_true",
+        help=f"use text: a column of 0 and 1 for every value, up to {MOST_VALUES} of them",
+    )
+    group.add_argument("--dates", action="store_true", help="use dates (ISO 8601), as days since 1970-01-01")
+    group.add_argument(
+        "--numeric-only", action="store_true", help="leave out every column that holds text, also among numbers"
+    )
+
 
 def form_of(args: argparse.Namespace) -> Form:
     return Form(args.format, args.delimiter, args.decimal or ".", args.encoding or "utf-8", args.header, args.array)
@@ -100,3 +128,9 @@ def form_of(args: argparse.Namespace) -> Form:
 
 def selection_of(args: argparse.Namespace) -> Selection:
     return Selection(args.columns, args.drop, args.label, args.id, getattr(args, "weight", None))
+
+
+def preparation_of(args: argparse.Namespace) -> Options:
+    return Options(
+        **{name: value for field in fields(Options) if (value := getattr(args, name := field.name, None)) is not None}
+    )

@@ -7,6 +7,7 @@ import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from .errors import CommandError, counted, listing, shown
 from .tables import Reader
@@ -25,14 +26,32 @@ class Selection:
     weight: str | None = None
 
 
+class Wanted(NamedTuple):
+    """The columns that a model takes: their names, if they have any, and their positions in a table of ``width`` columns."""
+
+    names: Sequence[str] | None
+    positions: Sequence[int]
+    width: int
+
+
 @dataclass(frozen=True)
 class Roles:
-    """Positions of columns, from 0."""
+    """Positions of columns, from 0.
+
+    Attributes
+    ----------
+    chosen : bool
+        Whether an option has named the features.
+    names_rows : bool
+        Whether ``id`` is a column without a name, or the index of a pandas table, that no option has asked for.
+    """
 
     features: list[int]
     label: int | None = None
     id: int | None = None
     weight: int | None = None
+    chosen: bool = False
+    names_rows: bool = False
 
 
 def split_items(text: str) -> list[str]:
@@ -43,10 +62,10 @@ def split_items(text: str) -> list[str]:
     return items
 
 
-def resolve(selection: Selection, reader: Reader, wanted: Sequence[str] | None = None) -> Roles:
-    """Find the columns, and check that each has one role and a name that no other has.
+def resolve(selection: Selection, reader: Reader, wanted: Wanted | None = None) -> Roles:
+    """Find the columns, and check that each has one role.
 
-    ``wanted`` are the features of a model: they are taken where columns have names and no option chooses features.
+    ``wanted`` are the features of a model, which are taken where no option chooses others.
     """
     single = {
         role: None if item is None else _find_one(item, reader, f"--{role}")
@@ -58,22 +77,38 @@ def resolve(selection: Selection, reader: Reader, wanted: Sequence[str] | None =
             if i == j:
                 raise CommandError(f"{reader.source}: --{other} and --{role} both take {reader.column(j)}")
     dropped = {j for item in selection.drop for j in _find(item, reader, "--drop")}
+    used = {*dropped, *(j for _, j in taken)}
+    names_rows = None if selection.columns is not None or single["id"] is not None else _row_names(reader, used)
+    if names_rows is not None:
+        single["id"] = names_rows
+    features = [j for j in _choose(selection, reader, wanted) if j not in dropped and j not in single.values()]
+    if not features:
+        raise CommandError(f"{reader.source}: no column is left to embed")
+    if selection.columns is None and (index := [j for j in features if j in reader.index]):
+        several = listing([reader.handle(j) for j in index])
+        raise CommandError(f"{reader.source}: an index of several columns, {several}; use --drop, and --id for one of them")
+    return Roles(features, **single, chosen=selection.columns is not None, names_rows=names_rows is not None)
+
+
+def _choose(selection: Selection, reader: Reader, wanted: Wanted | None) -> list[int]:
+    """The features, before those with another role are taken out."""
     if selection.columns is not None:
         chosen = [j for item in selection.columns for j in _find(item, reader, "--columns")]
         repeated = next((j for k, j in enumerate(chosen) if j in chosen[:k]), None)
         if repeated is not None:
             raise CommandError(f"{reader.source}: --columns takes {reader.column(repeated)} twice")
-    elif wanted is not None and any(name is not None for name in reader.names):
-        chosen = _find_wanted(wanted, reader)
-    else:
-        chosen = reader.default
-        _check_index(reader, [j for j in chosen if j not in dropped and j not in single.values()])
-    features = [j for j in chosen if j not in dropped and j not in single.values()]
-    if not features:
-        raise CommandError(f"{reader.source}: no column is left to embed")
-    roles = Roles(features, **single)
-    _check_names(reader, [*features, *(j for j in (roles.label, roles.id) if j is not None)], features)
-    return roles
+        return chosen
+    if wanted is not None and wanted.names is not None and any(name is not None for name in reader.names):
+        return _find_wanted(wanted.names, reader)
+    if wanted is not None and len(reader.names) == wanted.width > len(wanted.positions):
+        return list(wanted.positions)
+    return reader.default
+
+
+def _row_names(reader: Reader, used: set[int]) -> int | None:
+    """The column that names the rows: the first, if it has no name, or the index of a pandas table; None without one."""
+    index = sorted(reader.index - used) or ([0] if reader.names[0] == "" and 0 not in used else [])
+    return index[0] if len(index) == 1 and len(reader.names) > 1 else None
 
 
 def _find(item: str, reader: Reader, option: str) -> list[int]:
@@ -113,17 +148,9 @@ def _find_wanted(wanted: Sequence[str], reader: Reader) -> list[int]:
     return [_find(name, reader, "the model's column")[0] for name in wanted]
 
 
-def _check_index(reader: Reader, features: list[int]) -> None:
-    """Raise if the index of a table would be a feature, unasked."""
-    for j in features:
-        if j in reader.index and reader.names[j]:
-            raise CommandError(
-                f"{reader.source}: {reader.column(j)} is the index of a pandas table; use --id or --drop, or choose the "
-                "features with --columns"
-            )
-
-
-def _check_names(reader: Reader, used: list[int], features: list[int]) -> None:
+def check_names(reader: Reader, roles: Roles, features: Sequence[int]) -> None:
+    """Raise if one of the columns that are used, ``features`` among them, has no name, or that of another."""
+    used = [*features, *(j for j in (roles.label, roles.id) if j is not None)]
     seen: dict[str, int] = {}
     for j in used:
         name = reader.names[j]

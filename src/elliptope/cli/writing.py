@@ -11,7 +11,7 @@ from .._utils.arrays import Array
 from .console import Console
 from .errors import CommandError
 from .streams import STANDARD, check_output, is_stream, is_terminal_output, open_output
-from .tables import WRITTEN_FORMATS, check_writer, flatten, format_of, write_table
+from .tables import WRITTEN_FORMATS, check_writer, flatten, format_of, is_compressed, write_table
 
 _BINARY = ("parquet", "npy", "npz")
 
@@ -36,7 +36,7 @@ class Target:
         if format in _BINARY and is_terminal_output(path) and not within:
             raise CommandError(f"{format} is not written to a terminal; name a file with -o")
         if not within:
-            check_writer(format)
+            check_writer(format, path)
         return cls(path, format, args.force, within)
 
     @classmethod
@@ -48,7 +48,7 @@ class Target:
             raise CommandError(f"{option} takes a file, not standard output")
         check_output(path, force)
         format = format_of(path, None, "a suffix that does")
-        check_writer(format)
+        check_writer(format, path)
         return cls(path, format, force)
 
     def check_columns(self, names: Iterable[str]) -> None:
@@ -60,7 +60,7 @@ class Target:
     def write(self, table: dict[str, Array], console: Console, names: Sequence[str] | None = None) -> None:
         """Write the table; ``names`` are those of the columns of its matrix."""
         with open_output(self.path, self.force) as stream:
-            write_table(table, stream, self.format, names)
+            write_table(table, stream, self.format, names, compress=is_compressed(self.path))
         if self.path != STANDARD:
             console.note(f"written: {self.path}")
 

@@ -53,9 +53,9 @@ class Cluster:
                 for one, worker in zip(tasks, workers, strict=True)
             ]
 
-    def results(self, tasks: Iterable[Any]) -> list[Any]:
+    def results(self, tasks: Iterable[Any], workers: Sequence[str] | None = None) -> list[Any]:
         """The results of the tasks, here. What a task raises is raised."""
-        return self.collect(self.keep(tasks))
+        return self.collect(self.keep(tasks, workers))
 
     def collect(self, kept: Sequence[Any]) -> list[Any]:
         """The results of tasks that are kept; waits until they are computed."""

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array
+from .._utils.blocks import TILE
 from ..kernels.base import Kernel
 from ..kernels.stationary import Gaussian
 from ..operators.recomputed import TileErrors
 from ..operators.tiled.gaussian import GaussianTiles, gaussian_coordinates
 from ..operators.tiled.operator import TiledOperator, make_tiles
-from ..operators.tiled.tiles import BlockTiles, Tiles
+from ..operators.tiled.tiles import BlockTiles, Tiles, flatten
 from .cluster import Cluster, task
 from .log import NO_LOG, ProductLog
 from .order import BLOCK_ROWS, Part, assign, cut_at_borders, cut_rows, cut_work, fold, pairs_in
@@ -102,7 +103,7 @@ class KeptRows:
         threads = self.cluster.threads()
         if threads != self._threads:
             parts, workers = _share(len(self.blocks), threads)
-            rows = (task("rows-of-part", dict, {k: self._rows[k] for k in needed(part)}) for part in parts)
+            rows = (task("rows-of-part", np.concatenate, [self._rows[k] for k in needed(part)]) for part in parts)
             self._parts, self._threads = dict(zip(parts, self.cluster.keep(rows, workers), strict=True)), threads
         return self._parts
 
@@ -122,9 +123,11 @@ class DistributedTiles(Tiles):
             return None
         return DistributedTiles(self.n, self._kept, replace(self._maker, dtype=np.float32), self._log)
 
-    def hollow_matmat(self, V: Array, squared: bool = False, *, border: int = 0) -> Array:
-        V = np.ascontiguousarray(V, dtype=np.float64)
-        return self._log.product(V, f"{np.dtype(self.dtype)} {squared}", partial(self._product, squared=squared))
+    def hollow_matmat(self, V: Array, squared: bool = False) -> Array:
+        V, scale = self.scaled(np.asarray(V, dtype=np.float64))
+        V = np.ascontiguousarray(V, dtype=self.dtype)
+        G = self._log.product(V, f"{np.dtype(self.dtype)} {squared}", partial(self._product, squared=squared))
+        return np.asfortranarray(G * scale)
 
     def _product(self, V: Array, squared: bool) -> Array:
         parts, blocks = self._kept.parts(), self._kept.blocks
@@ -135,12 +138,12 @@ class DistributedTiles(Tiles):
             if part not in parts:
                 return None
             thin = [matrix for run, matrix in zip(runs, sent, strict=True) if run[0] in needed(part)]
-            return task("kernel-product", multiply, parts[part], part, self._maker, squared, thin)
+            tiles = tiles_of(blocks, needed(part))
+            return task("kernel-product", multiply, parts[part], part, tiles, self._maker, squared, thin)
 
         whole = range(len(blocks))
         total = fold((whole, whole), value, partial(task, "sum-of-products"))
-        # A copy: what has travelled may lie at any address, and may not be written to.
-        return np.array(self._kept.cluster.results([total])[0], order="F")
+        return flatten(self._kept.cluster.results([total])[0])[: self.n]
 
 
 def _share(blocks: int, threads: dict[str, int]) -> tuple[list[Part], list[str] | None]:
@@ -163,19 +166,25 @@ def needed(part: Part) -> list[int]:
     return sorted({*part[0], *part[1]})
 
 
-def multiply(rows: dict[int, Array], part: Part, maker: TileMaker, squared: bool, thin: list[Array]) -> Any:
-    """What a part contributes to the product, on a worker: from the blocks of rows that it needs, and the same rows of V."""
-    ends = np.cumsum([len(rows[k]) for k in sorted(rows)])[:-1]
-    V = dict(zip(sorted(rows), np.split(np.concatenate(thin), ends), strict=True))
+def tiles_of(blocks: list[slice], numbers: list[int]) -> dict[int, range]:
+    """The rows of tiles that some blocks have where these come one after the other."""
+    counts = [-(-(blocks[k].stop - blocks[k].start) // TILE) for k in numbers]
+    ends = np.cumsum(counts).tolist()
+    return {k: range(end - count, end) for k, count, end in zip(numbers, counts, ends, strict=True)}
+
+
+def multiply(rows: Array, part: Part, tiles: dict[int, range], maker: TileMaker, squared: bool, thin: list[Array]) -> Any:
+    """What a part contributes to the product, on a worker: from the rows of the blocks that it needs, and those of V.
+
+    Sums are in tiles, (tiles, TILE, r).
+    """
+    made = maker(rows)
+    V = made.in_tiles(np.concatenate(thin))
 
     def value(part: Part) -> Any:
         (i, *more), (j, *others) = part
         if more or others:
             return None
-        if i == j:
-            return maker(rows[i]).hollow_matmat(V[i], squared)
-        tiles, border = maker(np.concatenate([rows[j], rows[i]])), len(rows[j])
-        G = tiles.hollow_matmat(np.concatenate([V[j], V[i]]), squared, border=border)
-        return G[border:], G[:border]
+        return made.triangle(V, tiles[i], squared) if i == j else made.rectangle(V, tiles[i], tiles[j], squared)
 
     return fold(part, value, lambda function, *values: function(*values))

@@ -1,7 +1,8 @@
 """Kernels of neighbours: found by workers, which keep the rows of the kernel matrix that they have made.
 
 Points are cut into groups of rows, one task each. A group asks for the neighbours of its points among all points, or where
-these are too many for a worker among segments of them, one after the other, and keeps the nearest of all. Distances are
+these are too many for a worker among segments of them, one after the other, and keeps the nearest of all. An approximate
+search has segments that are fixed by the number of points. Distances are
 formed in one way only (:mod:`elliptope.kernels.metrics`), so that neither cut changes anything. Then groups exchange the
 pairs that the other point has found, and form their rows of the kernel. Scales, (n,), are all that is collected.
 """
@@ -24,9 +25,10 @@ from .cluster import Cluster, task
 from .order import assign
 from .rows import RowBlocks
 
-# Groups for every thread, and the most of them: all exchange pairs with all.
-_GROUPS_PER_THREAD = 2
+# The most groups, of which every thread has one: all exchange pairs with all.
 _MOST_GROUPS = 128
+# Points that an approximate search has in one index, at most.
+_APPROXIMATE_ROWS = 1_000_000
 # Part of a worker's memory that the points of a segment may take, and copies of them in a search.
 _ROOM = 0.25
 _COPIES = 4
@@ -37,10 +39,11 @@ Pairs = tuple[Array, Array, Array]
 
 @dataclass(frozen=True)
 class KernelRows:
-    """Rows of the hollow kernel matrix, kept by the workers: a task for every group of rows."""
+    """Rows of the hollow kernel matrix, kept by the workers: a task for every group of rows, and who has it."""
 
     cluster: Cluster
     groups: list[slice]
+    workers: list[str] | None
     rows: list[Any] = field(repr=False)
 
     @property
@@ -62,26 +65,36 @@ def fit_neighbors(
 ) -> tuple[NeighborKernel, KernelRows]:
     """The kernel on distinct points X, which workers take from ``rows``, and the rows of its matrix."""
     n, p = X.shape
-    if rule.search != "exact":
-        raise ValueError(f"`search` must be 'exact' for a fit on a cluster, got {rule.search!r}.")
     check_range(X)
     metric = make_metric(rule.metric or "euclidean", rule.metric_params, p)
     metric.prepare(X)  # complains of rows that it cannot take
     if isinstance(metric, OtherMetric):
         metric.try_out(X)
-    groups = _cut(n, cluster.threads())
-    workers = assign([group.stop - group.start for group in groups], cluster.threads())
+    threads = cluster.threads()
+    groups = _cut(n, min(max(1, sum(threads.values())), _MOST_GROUPS))
+    workers = assign([group.stop - group.start for group in groups], threads)
     points = cluster.keep((task("points", metric.prepare, rows.block(group)) for group in groups), workers)
-    found = _search(cluster, points, metric, n_neighbors, groups, _segments(n, p, len(groups), cluster.memory()))
+    if rule.search == "exact":
+        runs = _segments(n, p, len(groups), cluster.memory())
+        segments = [(groups[run[0]].start, [points[g] for g in run]) for run in runs]
+    else:  # what is found depends on them, and must not depend on the workers
+        cut = _cut(n, -(-n // _APPROXIMATE_ROWS))
+        segments = [(one.start, [task("points", metric.prepare, rows.block(one))]) for one in cut]
+    indices = [(start, task("index", _index, parts, n_neighbors, rule.search, metric)) for start, parts in segments]
+    found = cluster.keep(_search(points, indices, n_neighbors, groups), workers)
     scales = np.concatenate(cluster.results(task("scales", _item, one, 1) for one in found))
     check_scales(scales, np.arange(n), "Scale it up, or give rows at distance 0 once, with a larger weight")
-    graph = _exchange(cluster, found, groups)
-    K = _kernel(cluster, rule, graph, groups, scales)
-    return NeighborKernel(rule, X, scales, n_neighbors), KernelRows(cluster, groups, K)
+    graph = cluster.keep(_exchange(found, groups), workers)
+    K = cluster.keep(_kernel(rule, graph, groups, scales), workers)
+    cluster.results([task("entries", _count, K)])  # the graph is given up after this
+    # What an approximate search has found is part of the model: it says what the rows of training points are.
+    kept = None if rule.search == "exact" else _stack(cluster.collect(graph))
+    return NeighborKernel(rule, X, scales, n_neighbors, kept), KernelRows(cluster, groups, workers, K)
 
 
-def _cut(n: int, threads: dict[str, int]) -> list[slice]:
-    count = min(max(1, _GROUPS_PER_THREAD * sum(threads.values())), _MOST_GROUPS, n)
+def _cut(n: int, count: int) -> list[slice]:
+    """Rows in so many groups, or as many as there are rows."""
+    count = min(count, n)
     return [slice(k * n // count, (k + 1) * n // count) for k in range(count)]
 
 
@@ -91,42 +104,36 @@ def _segments(n: int, p: int, groups: int, room: float | None) -> list[range]:
     return [range(k * groups // count, (k + 1) * groups // count) for k in range(count)]
 
 
-def _search(
-    cluster: Cluster, points: list[Any], metric: Metric, k: int, groups: list[slice], segments: list[range]
-) -> list[Any]:
-    """For every group: the pairs within the scales of its points, and the scales."""
-    found: list[list[Any]] = [[] for _ in points]
-    for segment in segments:
-        index = task("index", _index, [points[g] for g in segment], k, metric)
-        for own, parts in zip(points, found, strict=True):
-            parts.append(task("nearest", _nearest, index, own, groups[segment[0]].start))
-    return cluster.keep(task("neighbors", _merge, parts, group, k) for parts, group in zip(found, groups, strict=True))
+def _search(points: list[Any], indices: list[tuple[int, Any]], k: int, groups: list[slice]) -> list[Any]:
+    """For every group: the pairs within the scales of its points, and the scales; ``indices`` begin at those points."""
+    return [
+        task("neighbors", _merge, [task("nearest", _nearest, index, own, start) for start, index in indices], group, k)
+        for own, group in zip(points, groups, strict=True)
+    ]
 
 
-def _exchange(cluster: Cluster, found: list[Any], groups: list[slice]) -> list[Any]:
+def _exchange(found: list[Any], groups: list[slice]) -> list[Any]:
     """For every group: the distances of pairs within reach of either point, (group, n)."""
     sent = [task("split", _split, one, group, groups) for one, group in zip(found, groups, strict=True)]
-    return cluster.keep(
+    return [
         task("graph", _graph, own, [task("pairs", _item, others, g) for others in sent], groups[g], groups[-1].stop)
         for g, own in enumerate(found)
-    )
+    ]
 
 
-def _kernel(cluster: Cluster, rule: NeighborhoodRule, graph: list[Any], groups: list[slice], scales: Array) -> list[Any]:
+def _kernel(rule: NeighborhoodRule, graph: list[Any], groups: list[slice], scales: Array) -> list[Any]:
     """For every group: its rows of the hollow kernel matrix."""
     sent = task("all-scales", np.array, scales)
-    known = [task("neighborhoods", _neighborhoods, one, scales[group]) for one, group in zip(graph, groups, strict=True)]
+    known = [task("neighborhoods", neighborhoods, one, scales[group]) for one, group in zip(graph, groups, strict=True)]
     N = task("all-neighborhoods", _stack, known) if rule.needs_graph else None
     training = task("training-points", TrainingScales, sent, N)
-    made = cluster.keep(task("kernel", _rows, rule, *one, training) for one in zip(graph, groups, strict=True))
-    cluster.results([task("entries", _count, made)])  # the graph is given up after this
+    return [task("kernel", _rows, rule, *one, training) for one in zip(graph, groups, strict=True)]
+
+
+def _index(points: list[Array], k: int, search: str, metric: Metric) -> Search:
+    made = make_search(np.concatenate(points), k, search, 1, metric)
+    assert isinstance(made, Search)
     return made
-
-
-def _index(points: list[Array], k: int, metric: Metric) -> Search:
-    search = make_search(np.concatenate(points), k, "exact", 1, metric)
-    assert isinstance(search, Search)
-    return search
 
 
 def _nearest(index: Search, points: Array, start: int) -> Pairs:
@@ -158,10 +165,6 @@ def _split(found: tuple[Pairs, Array], own: slice, groups: list[slice]) -> list[
 def _graph(own: tuple[Pairs, Array], others: list[Pairs], group: slice, n: int) -> sparse.csr_array:
     i, j, d = (np.concatenate(side) for side in zip(own[0], *others, strict=True))
     return unique_entries(i, j, d, (group.stop - group.start, n))
-
-
-def _neighborhoods(graph: sparse.csr_array, scales: Array) -> sparse.csr_array:
-    return neighborhoods(graph, scales)
 
 
 def _stack(parts: list[sparse.csr_array]) -> sparse.csr_array:

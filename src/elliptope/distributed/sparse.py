@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,10 @@ class RemoteMatrix:
     def _product(self, V: Array) -> Array:
         # The sum of a row does not depend on the group that it is in: neither groups nor workers change a product.
         pieces = min(max(1, V.nbytes // _PIECE), _MOST_PIECES)
-        sent = [task("thin-matrix", np.array, piece) for piece in np.array_split(V, pieces)]
-        return np.concatenate(self._kernel.cluster.results(self._over_rows("kernel-product", _multiply, sent)))
+        cluster = self._kernel.cluster
+        sent = cluster.keep(task("thin-matrix", np.array, piece) for piece in np.array_split(V, pieces))
+        # By those who have the rows: V may have more bytes, and rows would be moved to it.
+        return np.concatenate(cluster.results(self._over_rows("kernel-product", _multiply, sent), self._kernel.workers))
 
     def scaled(self, s: Array) -> RemoteMatrix:
         """Diag(s) K Diag(s)."""
@@ -60,7 +63,7 @@ class RemoteMatrix:
 
     def _made(self, rows: list[Any], dtype: type[np.floating]) -> RemoteMatrix:
         kernel = self._kernel
-        return RemoteMatrix(KernelRows(kernel.cluster, kernel.groups, kernel.cluster.keep(rows)), self._log, dtype)
+        return RemoteMatrix(replace(kernel, rows=kernel.cluster.keep(rows, kernel.workers)), self._log, dtype)
 
 
 class DistributedSparseOperator(SparseOperator):

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from .._utils.arrays import Array
+from .._utils.arrays import Array, is_foreign, namespace
 from .._utils.callers import underflows_to_zero
 from .._utils.devices import as_given
 from .._utils.threads import count_threads
@@ -31,6 +32,8 @@ class Embedding(Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
+        tags.array_api_support = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     @property
@@ -51,6 +54,14 @@ class Embedding(Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
             delattr(self, name)
         for name, value in fitted.items():
             setattr(self, name, value)
+        return self
+
+    def _follow(self, X: Any) -> Any:
+        """Under scikit-learn's ``array_api_dispatch``, fitted arrays are of the library of X; otherwise always of NumPy."""
+        if get_config()["array_api_dispatch"] and is_foreign(X):
+            for name in ("embedding_", "eigenvalues_"):
+                if name in vars(self):
+                    setattr(self, name, namespace(X).asarray(getattr(self, name), device=X.device))
         return self
 
     def _finish(self, Xi: Array) -> Array:

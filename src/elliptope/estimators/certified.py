@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from .._utils.devices import as_given
 from ..operators import Operator
 from ..sdp import Certificate, Solution, solve
 from ..sdp.factors import SMALL_COLUMN
+from ..sdp.verdict import one_line
 from .base import Embedding, fix_signs
 from .pose import check_seed, draw_seed
 from .progress import CallbackSupportMixin, progress_callback
@@ -43,7 +45,7 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
     _max_products: int | None = None  # a limit for each fit along a path
 
     def fit_transform(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Array:
-        """Fit, and return ``embedding_``; a tensor where X is one."""
+        """Fit, and return ``embedding_``, in the precision of X; a tensor where X is one."""
         return as_given(self.fit(X, sample_weight=sample_weight).embedding_, X)
 
     @underflows_to_zero
@@ -53,7 +55,7 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
         Usable as ``SVC(kernel=est.learned_kernel)``.
         """
         Xi = self._extension_of(X)
-        return as_given(Xi @ (Xi if Y is None or Y is X else self._extension_of(Y)).T, X)
+        return as_given(Xi @ (Xi if Y is None or Y is X else self._extension_of(Y)).T, X, whole_rows=False)
 
     def _extension_of(self, X: Any) -> Array:
         """Ξ(x), all components, for rows that are still to be validated."""
@@ -61,6 +63,22 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
 
     @abstractmethod
     def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Any: ...
+
+    # scikit-learn's diagram with the certificate below it. Which of the two a front end calls depends on its age.
+    def _repr_html_inner(self) -> str:
+        return super()._repr_html_inner() + self._certificate_line()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._certificate_line()
+        return bundle
+
+    def _certificate_line(self) -> str:
+        if not hasattr(self, "embedding_"):
+            return ""
+        certificates = getattr(self, "certificates_", None) or (self.certificate_,)
+        return f"<div>{escape(one_line(self.status_, *certificates))}</div>"
 
     def _check_solver_parameters(self) -> None:
         if self.n_components is not None:
@@ -74,19 +92,20 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
 
     def _solve(self, J: Operator, method: str = "auto", start: Start = NO_START, spread: float = 0.0) -> Solution:
         """Solve, with what the ``start`` took counted; from one that was interrupted, return it as it is, with its bound."""
-        solution = solve(
-            J,
-            method=method,
-            rank=self.rank,
-            tol=self.tol,
-            polish=True,
-            max_iter=self.max_iter - start.n_iter,
-            max_products=None if self._max_products is None else self._max_products - start.n_products,
-            rng=np.random.default_rng(draw_seed(self.random_state)),
-            start=start.factor,
-            spread=spread,
-            callback=(lambda _: True) if start.interrupted else progress_callback(self, bool(self.verbose)),
-        )
+        with progress_callback(self, bool(self.verbose)) as report:
+            solution = solve(
+                J,
+                method=method,
+                rank=self.rank,
+                tol=self.tol,
+                polish=True,
+                max_iter=self.max_iter - start.n_iter,
+                max_products=None if self._max_products is None else self._max_products - start.n_products,
+                rng=np.random.default_rng(draw_seed(self.random_state)),
+                start=start.factor,
+                spread=spread,
+                callback=(lambda _: True) if start.interrupted else report,
+            )
         n_iter, n_products = solution.n_iter + start.n_iter, solution.n_products + start.n_products
         return replace(solution, n_iter=n_iter, n_products=n_products)
 

@@ -98,7 +98,7 @@ class DiffusionMap(KernelEmbedding):
         only = "sparse" if rule is not None and rule.operators == ("sparse",) else "dense"
         posed = pose(X, sample_weight, self, only=only)
         with device_errors(posed.device):
-            return self._fit(posed, k, t)
+            return self._fit(posed, k, t)._follow(X)
 
     def _fit(self, posed: Posed, k: int, t: float) -> DiffusionMap:
         A = posed.operator
@@ -131,13 +131,11 @@ class DiffusionMap(KernelEmbedding):
         if light.any():
             extension = _divided(posed, psi, eigenvalues, live)
             numbers, n_jobs = posed.sample.rows[light], count_threads(self.n_jobs)
-            psi[light] = extension.nystroem(
-                posed.point_rows[light], numbers=numbers, n_jobs=n_jobs, device=posed.device
-            )
+            psi[light] = extension.nystroem(posed.point_rows[light], numbers=numbers, n_jobs=n_jobs, device=posed.device)
         return psi
 
     def fit_transform(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Array:
-        """Fit, and return ``embedding_``; a tensor where X is one."""
+        """Fit, and return ``embedding_``, in the precision of X; a tensor where X is one."""
         return as_given(self.fit(X, sample_weight=sample_weight).embedding_, X)
 
     @takes_dask

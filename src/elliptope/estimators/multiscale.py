@@ -141,11 +141,9 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         settings = self._check_parameters()
         posed = pose(X, sample_weight, self, checkpoint=checkpoint)
         with device_errors(posed.device):
-            return self._fit(posed.weighted_by_density(float(self.density)), *settings)
+            return self._fit(posed.weighted_by_density(float(self.density)), *settings)._follow(X)
 
-    def _fit(
-        self, posed: Posed, times: list[int], spreads: list[float] | None, weights: list[float]
-    ) -> MultiscaleEmbedding:
+    def _fit(self, posed: Posed, times: list[int], spreads: list[float] | None, weights: list[float]) -> MultiscaleEmbedding:
         self._check_width(len(posed.given.w))
         A = posed.operator
         spreads = _spreads(times, A.n) if spreads is None else spreads
@@ -273,9 +271,7 @@ def _check_spread(name: str, value: Any) -> float:
     return math.inf if value == math.inf else check_non_negative(name, value)
 
 
-def _embed(
-    training: MultiscaleTraining, X: Array, numbers: Numbers | None, n_jobs: int | None, device: Any | None
-) -> Array:
+def _embed(training: MultiscaleTraining, X: Array, numbers: Numbers | None, n_jobs: int | None, device: Any | None) -> Array:
     """Rows of all scales, side by side."""
     extension = training.extension
     out = np.empty((X.shape[0], extension.F.shape[1]))
@@ -288,8 +284,11 @@ def _embed(
     return out
 
 
-def in_turn(scales: tuple[Scale, ...]) -> list[tuple[int, int]]:
-    """Scale and component, both from 0, of every column: the first of each scale, the second of each, and so on."""
+def in_turn(scales: Sequence[Any]) -> list[tuple[int, int]]:
+    """Scale and component, both from 0, of every column: the first of each scale, the second of each, and so on.
+
+    A scale is anything that has ``eigenvalues``.
+    """
     ranks = [len(scale.eigenvalues) for scale in scales]
     return [(k, column) for column in range(max(ranks)) for k, rank in enumerate(ranks) if column < rank]
 

@@ -1,10 +1,13 @@
-"""Progress of a fit: lines on the terminal, and scikit-learn's callbacks where its version has them."""
+"""Progress of a fit: lines on the terminal, a bar in a notebook, and scikit-learn's callbacks where its version has them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from .._utils.notebook import NotebookBar, open_output
 from ..sdp import Progress
 
 try:
@@ -21,7 +24,8 @@ except ImportError:  # scikit-learn before 1.9
 __all__ = ["CallbackSupportMixin", "progress_callback", "with_callbacks"]
 
 
-def progress_callback(estimator: Any, verbose: bool) -> Callable[[Progress], bool] | None:
+@contextmanager
+def progress_callback(estimator: Any, verbose: bool) -> Iterator[Callable[[Progress], bool] | None]:
     """What the solver should call after every iteration of ``estimator``'s fit; None when there is nothing to call.
 
     Callbacks set by ``set_callbacks`` get one task per iteration, with its :class:`Progress` as ``metadata["progress"]``.
@@ -32,10 +36,15 @@ def progress_callback(estimator: Any, verbose: bool) -> Callable[[Progress], boo
         context = estimator._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=estimator)
     if context is None and not verbose:
-        return None
+        yield None
+        return
+    output = open_output() if verbose else None
+    bar = None if output is None else NotebookBar(output)
 
     def report(progress: Progress) -> bool:
-        if verbose:
+        if bar is not None:
+            bar.update(_share(progress, estimator.tol), str(progress))
+        elif verbose:
             print(progress)
         if context is None:
             return False
@@ -44,4 +53,13 @@ def progress_callback(estimator: Any, verbose: bool) -> Callable[[Progress], boo
         task.call_on_fit_task_begin(estimator=estimator, metadata=metadata)
         return bool(task.call_on_fit_task_end(estimator=estimator, metadata=metadata))
 
-    return report
+    yield report
+    if bar is not None:
+        bar.close()
+
+
+def _share(progress: Progress, tol: float) -> float:
+    """Digits gained of those asked for, by the residual of LH = 0, which is of the size of the gap."""
+    if progress.defect <= 0 or (progress.certified and progress.relative_gap <= tol):
+        return 1.0
+    return min(max(math.log(progress.defect) / math.log(tol), 0.0), 1.0)

@@ -165,7 +165,7 @@ class RKHSEmbedding(CertifiedEmbedding):
         alpha, _ = dpotrs(posed.R, Xi)
         width = self._width(Xi.shape[1])
         extension = LinearExtension(posed.kernel, alpha, posed.sample.w)
-        return self._keep(
+        self._keep(
             **posed.given.columns,
             **outcome(solution, solution.status),
             length_scale_=posed.kernel.bandwidth,
@@ -179,6 +179,7 @@ class RKHSEmbedding(CertifiedEmbedding):
                 posed.sample.rows, self.normalize, extension, posed.d, posed.u, float(self.jitter), posed.sample.place
             ),
         )
+        return self._follow(X)
 
     @takes_dask
     def transform(self, X: Array) -> Array:

@@ -224,7 +224,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         self._check_parameters()
         posed = pose(X, sample_weight, self, checkpoint=checkpoint)
         with device_errors(posed.device):
-            return self._fit_posed(posed, start)
+            return self._fit_posed(posed, start)._follow(X)
 
     def _fit_posed(self, posed: Posed, start: Array | None) -> SDPEmbedding:
         """Solve a program that :func:`pose` has made for these parameters, and keep what follows."""

@@ -50,9 +50,7 @@ class Limits(NamedTuple):
     max_products: int
 
 
-def truncated_start(
-    J: TiledOperator, kernel: FittedFormula, row_scale: Array, limits: Limits, seed: int
-) -> Solution | None:
+def truncated_start(J: TiledOperator, kernel: FittedFormula, row_scale: Array, limits: Limits, seed: int) -> Solution | None:
     """The solution for the Gaussian kernel cut off where it is small, within ``limits``.
 
     Degrees are those of J: neither they nor the diagonal change. None where most of the kernel would be dropped, where there

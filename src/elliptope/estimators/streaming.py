@@ -72,8 +72,9 @@ class Streaming:
         Yields
         ------
         Z : (b, k) array, k = ``n_components_``
-            An array whatever ``set_output`` says. With the default ``block_rows``, the blocks of an array are those of
-            ``transform``, bit for bit; other blocks agree up to rounding.
+            An array of float64 whatever ``set_output`` and X say. With the default ``block_rows``, the blocks of an array
+            are those of ``transform``, bit for bit, which rounds them where X is in single precision; other blocks agree up
+            to rounding.
         """
         blocks, device = self._new_blocks(X, block_rows), self._device_for(X)
         return (self._transform_rows(rows, first, device) for first, rows in blocks)

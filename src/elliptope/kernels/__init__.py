@@ -8,23 +8,5 @@ from .neighbors import Neighbors
 from .overlap import Overlap
 from .stationary import LARGEST_NU, Gaussian, Laplacian, Matern
 
-__all__ = [
-    "BUILT_IN",
-    "LARGEST_NU",
-    "CallableKernel",
-    "FittedFormula",
-    "FittedKernel",
-    "Gaussian",
-    "Kernel",
-    "KernelRule",
-    "Laplacian",
-    "Matern",
-    "Neighbors",
-    "Overlap",
-    "Precomputed",
-    "find_kernel",
-    "kernel_matrix",
-    "make_kernel",
-    "resolve_bandwidth",
-    "unknown_kernel",
-]
+# The rest is for other packages of the library.
+__all__ = ["Gaussian", "Kernel", "Laplacian", "Matern", "Neighbors", "Overlap"]

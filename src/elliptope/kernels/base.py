@@ -65,6 +65,10 @@ class FittedKernel(ABC):
         """k(x_i, x_i) for rows of X."""
         return np.ones(X.shape[0])
 
+    def log_scales(self, X: Any = None) -> Array | float:
+        """log s(x) of the rows of X, or of the points; 0 where all of them have one scale."""
+        return 0.0
+
     def without_matrix(self) -> FittedKernel:
         """The same kernel, as models keep it: without an n × n matrix that was only needed once."""
         return self

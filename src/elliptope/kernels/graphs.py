@@ -102,9 +102,7 @@ def distance_graph(i: Array, j: Array, d: Array, scales: Array, device: Any | No
     return unique_entries(np.r_[i, j], np.r_[j, i], np.r_[d, d], (len(scales), len(scales)), device)
 
 
-def unique_entries(
-    i: Array, j: Array, d: Array, shape: tuple[int, int], device: Any | None = None
-) -> sparse.csr_array:
+def unique_entries(i: Array, j: Array, d: Array, shape: tuple[int, int], device: Any | None = None) -> sparse.csr_array:
     """Entries given once or more, with one value each, stored once, in order."""
     first = _one_of_each(i.astype(np.int64) * shape[1] + j, device)
     counts = np.bincount(i[first], minlength=shape[0])

@@ -235,11 +235,20 @@ class NeighborKernel(NeighborhoodKernel):
         """Found again where they have not been kept."""
         return distance_graph(*self.search.nearest(self.prepared), self.scales) if self.graph is None else self.graph
 
-    def log_rows(self, X: Any) -> sparse.csr_array:
+    def log_scales(self, X: Any = None) -> Array:
+        if X is None:
+            return np.log(self.scales)
+        i, _, d = self.search.nearest(_prepared(self.metric, self._like_points(X), self.rule.metric))
+        return np.log(kth_distances(i, d, X.shape[0], self.n_neighbors))
+
+    def _like_points(self, X: Any) -> Any:
+        """Sparse rows where the points are sparse, and dense ones where they are dense."""
         if sparse.issparse(self.points):
-            X = canonical(sparse.csr_array(X))
-        elif sparse.issparse(X):
-            X = X.toarray()
+            return canonical(sparse.csr_array(X))
+        return X.toarray() if sparse.issparse(X) else X
+
+    def log_rows(self, X: Any) -> sparse.csr_array:
+        X = self._like_points(X)
         new = _prepared(self.metric, X, self.rule.metric)
         shape = (X.shape[0], self.n_points)
         i, j, d = self.search.nearest(new)
@@ -291,6 +300,12 @@ class GraphKernel(NeighborhoodKernel):
 
     def rows_together(self, p: int) -> int:
         return super().rows_together(min(p, SPARSE_ROW_ENTRIES))  # rows are sparse themselves
+
+    def log_scales(self, X: Any = None) -> Array:
+        if X is None:
+            return np.log(self.scales)
+        i, _, d = entries(rows_of_distances(X, self.columns))
+        return np.log(kth_distances(i, d, X.shape[0], self.n_neighbors))
 
     def log_rows(self, X: Any) -> sparse.csr_array:
         if not sparse.issparse(X) and not self.rule.pairwise:

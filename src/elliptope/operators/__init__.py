@@ -10,16 +10,5 @@ from .sparse import SparseOperator
 from .tiled.operator import TiledOperator
 from .truncated import TruncatedOperator
 
-__all__ = [
-    "DenseOperator",
-    "KernelOperator",
-    "NystroemOperator",
-    "Operator",
-    "RegularizedOperator",
-    "SparseOperator",
-    "TiledOperator",
-    "TruncatedOperator",
-    "as_operator",
-    "kernel_matrix",
-    "weight_unit",
-]
+# The rest is for other packages of the library.
+__all__ = ["Operator"]

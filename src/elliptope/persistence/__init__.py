@@ -21,9 +21,7 @@ _FORMAT = "elliptope model"
 _KEYS = ("format", "schema", "versions", "class", "parameters", "set_output", "feature_names_in", "fitted", "metadata")
 
 
-def save(
-    est: Any, path: str | os.PathLike, *, overwrite: bool = False, metadata: dict[str, Any] | None = None
-) -> None:
+def save(est: Any, path: str | os.PathLike, *, overwrite: bool = False, metadata: dict[str, Any] | None = None) -> None:
     """Write a fitted estimator to a file, for :func:`load`.
 
     The file is written under another name and moved to ``path`` when it is complete. An existing file is replaced only

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._utils.arrays import Array
+from .._utils.arrays import Array, as_numpy
 from .._utils.checks import LARGEST_SQUARED
 from .container import ModelFileError, is_fortran, shown
 from .fields import LARGEST_INTEGER, Field, Number, Packing, Reading, take
@@ -21,7 +21,7 @@ class ArrayField(Field):
     shape: tuple[str, ...]
 
     def pack(self, value: Any, place: str, packing: Packing) -> dict[str, Any]:
-        array = np.asarray(value, dtype=self.dtype)
+        array = np.asarray(as_numpy(value), dtype=self.dtype)
         if not array.flags.forc:
             array = array.copy(order="K")
         self.check(array, place)

@@ -1,9 +1,13 @@
-"""Pictures of fitted estimators, as scikit-learn's displays. Needs matplotlib: ``pip install elliptope[plot]``."""
+"""Pictures of fitted estimators, as scikit-learn's displays. Needs matplotlib: ``pip install elliptope[plot]``.
+
+:func:`interactive` draws with plotly instead: ``pip install elliptope[notebook]``.
+"""
 
 from .convergence import ConvergenceDisplay
 from .embedding import EmbeddingDisplay
+from .interactive import interactive
 from .kernel import LearnedKernelDisplay
 from .path import PathDisplay
 from .spectrum import SpectrumDisplay
 
-__all__ = ["ConvergenceDisplay", "EmbeddingDisplay", "LearnedKernelDisplay", "PathDisplay", "SpectrumDisplay"]
+__all__ = ["ConvergenceDisplay", "EmbeddingDisplay", "LearnedKernelDisplay", "PathDisplay", "SpectrumDisplay", "interactive"]

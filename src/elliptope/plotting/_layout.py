@@ -22,17 +22,19 @@ _START, _NOISE = 1e-4, 1e-6
 _NEIGHBORS = 3
 
 
-def layout(Z: Array, most: int = LAID_OUT) -> Array:
+def layout(Z: Array, most: int = LAID_OUT, start: Array | None = None) -> Array:
     """Positions in the plane, (n, 2), where neighbours are rows that are neighbours in Z.
 
-    t-SNE, which starts at the two leading columns, of at most ``most`` rows, taken at random; the others by :func:`place`.
+    t-SNE, which starts at the positions ``start``, or at the two leading columns, of at most ``most`` rows, taken at random;
+    the others by :func:`place`.
     One thread and a fixed seed: the same Z has the same layout.
     """
     n = len(Z)
     rng = np.random.default_rng(0)
     sample = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
     C = Z[sample] / (np.abs(Z).max() or 1.0)
-    start = C[:, :2] - C[:, :2].mean(axis=0)
+    start = C[:, :2] if start is None else start[sample]
+    start = start - start.mean(axis=0)
     start = _START * start / (start.std() or 1.0) + _NOISE * rng.standard_normal(start.shape)
     perplexity = min(30.0, (len(C) - 1) / 3)
     tsne = TSNE(perplexity=perplexity, init=start, max_iter=_ITERATIONS, angle=_ANGLE, random_state=0)

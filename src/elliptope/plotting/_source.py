@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,14 +11,11 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils.arrays import Array
-from .._utils.rounding import decimal_above
 from ..estimators.diffusion_map import DiffusionMap
 from ..estimators.multiscale import MultiscaleEmbedding, in_turn
 from ..kernels.choice import find_kernel
-from ..sdp import Certificate
+from ..sdp.verdict import one_line
 
-# The grade of a certificate, as said of its gap.
-_GRADES = {"proved": "proved", "probabilistic": "probabilistic", "estimate": "estimated"}
 # Parameters that a title names, where the estimator has chosen or taken one.
 _SCALES = {"bandwidth_": "σ", "length_scale_": "ℓ"}
 
@@ -68,7 +64,7 @@ def open_estimator(estimator: Any) -> Source:
     return Source(
         step=step,
         name=_name(step),
-        verdict=verdict(step.status_, *getattr(step, "certificates_", (step.certificate_,))) if certified else None,
+        verdict=one_line(step.status_, *getattr(step, "certificates_", (step.certificate_,))) if certified else None,
         symbol=r"\chi" if certified else r"\psi" if isinstance(step, DiffusionMap) else None,
         eigenvalues=None if eigenvalues is None else np.asarray(eigenvalues),
         complete=certified,
@@ -83,6 +79,14 @@ def rows_of_last_step(estimator: Any, X: Any) -> Any:
     return X
 
 
+def features(estimator: Any, X: Any) -> Any:
+    """Of a data frame, the columns that ``estimator`` was fitted to; all else as it is."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None or not set(names) <= set(getattr(X, "columns", ())):
+        return X
+    return X[list(names)]
+
+
 def column(estimator: Any, X: Any, which: Any, name: str) -> Any:
     """The column ``which``, a name or an index, of the rows X, or their log density; ``name`` is the parameter that X is."""
     if which == "density" and not hasattr(estimator, "score_samples"):
@@ -95,7 +99,9 @@ def column(estimator: Any, X: Any, which: Any, name: str) -> Any:
     if X is None:
         raise ValueError(f"`X` must be given for `y`={which!r}, a column of it.")
     try:
-        return estimator.score_samples(X) if which == "density" else np.asarray(_safe_indexing(X, which, axis=1))
+        if which == "density":
+            return estimator.score_samples(features(estimator, X))
+        return np.asarray(_safe_indexing(X, which, axis=1))
     except (IndexError, KeyError, ValueError) as error:
         raise ValueError(f"`y` must be an array, 'density', or a column of `{name}`, got {which!r}.") from error
 
@@ -116,20 +122,3 @@ def _name(step: Any) -> str:
     if rule is not None and rule.scale_parameter == "n_neighbors":
         name += f", {step.n_neighbors} neighbours"
     return name
-
-
-def verdict(status: str, *certificates: Certificate) -> str:
-    """Status and relative gaps in a line, such as "optimal, proved gap ≤ 1.1e-7"."""
-    grades = [_GRADES[certificate.grade] for certificate in certificates]
-    gaps = [_gap(certificate.relative_gap) for certificate in certificates]
-    if len(set(grades)) == 1 and len(gaps) > 1 and None not in gaps:
-        return f"{status}, {grades[0]} gaps ≤ {', '.join(map(str, gaps))}"
-    parts = [
-        "no bound on the gap" if gap is None else f"{grade} gap ≤ {gap}" for grade, gap in zip(grades, gaps, strict=True)
-    ]
-    return ", ".join([status, *parts])
-
-
-def _gap(value: float) -> str | None:
-    """Two digits, upwards; None where it is infinite."""
-    return (f"{decimal_above(value):.1e}" if value > 0 else "0") if math.isfinite(value) else None

@@ -31,9 +31,8 @@ _ISOLATED = 4.0
 
 def colour(k: int) -> tuple[float, float, float]:
     """RGB of class k: the palette, then the palette in muted shades, and so on in turns."""
-    from matplotlib.colors import to_rgb
-
-    red, green, blue = to_rgb(PALETTE[k % len(PALETTE)])
+    code = PALETTE[k % len(PALETTE)]
+    red, green, blue = (int(code[i : i + 2], 16) / 255 for i in (1, 3, 5))
     if k // len(PALETTE) % 2:
         red, green, blue = (0.5 * (part + 0.5) for part in (red, green, blue))
     return red, green, blue

@@ -10,9 +10,9 @@ import numpy as np
 from .._utils.arrays import Array
 from .._utils.checks import check_positive
 from ..sdp import Progress
+from ..sdp.verdict import one_line
 from . import _style
 from ._axes import check_matplotlib, open_axes
-from ._source import verdict
 
 
 class ConvergenceDisplay:
@@ -51,7 +51,7 @@ class ConvergenceDisplay:
         """
         check_matplotlib(f"{cls.__name__}.from_solution")
         if hasattr(solution, "history"):
-            display = cls(solution.history, verdict=verdict(solution.status, solution.certificate))
+            display = cls(solution.history, verdict=one_line(solution.status, solution.certificate))
         else:
             display = cls(solution)
         return display.plot(ax, **kwargs)

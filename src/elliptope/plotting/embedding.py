@@ -13,9 +13,9 @@ from .._utils.arrays import Array
 from .._utils.checks import check_choice
 from ._axes import check_matplotlib, heading, open_axes
 from ._background import draw_background
+from ._gather import of_estimator, of_frame
 from ._positions import bands, check_max_radius
 from ._scatter import Scatter, draw_new, draw_training
-from ._source import column, column_name, open_estimator
 from .targets import Target, check_target, read_target, stack_targets
 from .view import COLUMNS, Options, Picture, picture
 
@@ -125,14 +125,15 @@ class EmbeddingDisplay:
         estimator : fitted embedding, or Pipeline that ends in one
             Any with ``transform`` or ``embedding_`` will do; those of this package get a title with the certificate, and
             axis labels with the shares of the eigenvalues.
-        X : (n, p) array, optional
-            What ``transform`` takes. Left out, the points are ``embedding_``: the training points.
+        X : (n, p) array or data frame, optional
+            What ``transform`` takes. A data frame may have other columns beside those that the estimator was fitted to. Left
+            out, the points are ``embedding_``: the training points.
         y : (n,) array, "density", str or int, optional
             An array is as in the constructor. ``"density"``: ``score_samples`` of the rows, low for outliers. Another string
             or an integer: that column of ``X``, by its name or its index.
         y_name : str, optional
             As in the constructor. Default: also the name of the column, or "log density".
-        new : (m, p) array, optional
+        new : (m, p) array or data frame, optional
             Other rows, drawn over the first ones with hollow markers.
         new_y : (m,) array, optional
             Where ``y`` names a column or the density, the same of ``new`` by default.
@@ -147,28 +148,8 @@ class EmbeddingDisplay:
         EmbeddingDisplay
         """
         check_matplotlib(f"{cls.__name__}.from_estimator")
-        source = open_estimator(estimator)
-        if X is None and not hasattr(source.step, "embedding_"):
-            raise ValueError(f"`X` must be given: {type(source.step).__name__} does not keep its training embedding.")
-        if (X is not None or new is not None) and not hasattr(source.step, "transform"):
-            raise ValueError(f"`X` and `new` must be left out: {type(source.step).__name__} embeds no rows after `fit`.")
-        Z = np.asarray(source.step.embedding_ if X is None else estimator.transform(X))
-        if isinstance(y, str | Integral):
-            y_name = column_name(y) if y_name is None else y_name
-            new_y = column(estimator, new, y, "new") if new is not None and new_y is None else new_y
-            y = column(estimator, X, y, "X")
-        display = cls(
-            Z,
-            y=y,
-            y_name=y_name,
-            new=None if new is None else np.asarray(estimator.transform(new)),
-            new_y=new_y,
-            categorical=categorical,
-            name=source.name if name is None else name,
-            verdict=source.verdict,
-            axis_labels=[source.axis_label(k) for k in range(Z.shape[1])],
-            reference=getattr(source.step, "embedding_", None),
-        )
+        content = of_estimator(estimator, X, y, y_name=y_name, new=new, new_y=new_y, categorical=categorical, name=name)
+        display = cls(**content)
         return display.plot(ax, **kwargs)
 
     @classmethod
@@ -185,8 +166,12 @@ class EmbeddingDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> EmbeddingDisplay:
-        """Draw given coordinates. Parameters as in the constructor and in :meth:`plot`."""
+        """Draw given coordinates. Parameters as in the constructor and in :meth:`plot`.
+
+        Where ``y`` is a string, ``embedding`` is a data frame with that column, and the others are the coordinates.
+        """
         check_matplotlib(f"{cls.__name__}.from_embedding")
+        embedding, y = of_frame(embedding, y)
         display = cls(embedding, y=y, y_name=y_name, new=new, new_y=new_y, categorical=categorical, name=name)
         return display.plot(ax, **kwargs)
 
@@ -268,7 +253,7 @@ class EmbeddingDisplay:
         self.legend_: Any = None
         self.colorbar_: Any = None
         if legend:
-            self.legend_, self.colorbar_ = scatter.explain(_name(self.y) if self.y_name is None else self.y_name)
+            self.legend_, self.colorbar_ = scatter.explain(self._y_title())
         ax.set_title(heading(self.name, self.verdict) if title is None else title)
         self.ax_, self.figure_, self.view_ = ax, ax.figure, drawn.view
         return self
@@ -292,6 +277,11 @@ class EmbeddingDisplay:
         stacked = stack_targets(y, new_y, n, m)
         return None if stacked is None else read_target(stacked, self.categorical, labels)
 
+    def _y_title(self) -> str | None:
+        """Of the legend or colour bar: as given, or the name of a column of a data frame."""
+        name = getattr(self.y, "name", None) if self.y_name is None else self.y_name
+        return None if name is None else str(name)
+
     def _axis_labels(self) -> Sequence[str]:
         if self.axis_labels is not None:
             return self.axis_labels
@@ -314,9 +304,3 @@ def _check_components(components: Any, k: int) -> list[int]:
             f"got {components!r}."
         )
     return [int(c) for c in given]
-
-
-def _name(y: Any) -> str | None:
-    """Name of a column of a data frame."""
-    name = getattr(y, "name", None)
-    return None if name is None else str(name)

@@ -22,11 +22,13 @@ from ..estimators.certified import CertifiedEmbedding
 from ..estimators.multiscale import MultiscaleEmbedding
 from ..estimators.path.records import PathRecord
 from ..plotting.targets import Target, check_target
+from .fields import Fields, embedded_fields, given_fields
+from .fits import LIMITS, Limits, Slider, has_neighbors
 from .frames import turned_frames
 from .labels import check_labels, texts
-from .pictures import PagePicture, Shades, page_picture, shades
-from .scales import ScaleRecord, axis_names, scale_records, upward_axis
-from .slider import LIMITS, Limits, Slider, make_slider
+from .pictures import PagePicture, page_picture
+from .scales import ScaleRecord, axis_names, upward_axis
+from .slider import make_slider
 
 
 @dataclass(frozen=True)
@@ -60,17 +62,19 @@ class Report:
     labels : tuple of str or None
         A label for every row, where it is not the name of its class.
     fits : tuple of PathRecord
-        In ascending order of bandwidth; ``fits[chosen]`` is the estimator itself.
+        In ascending order of ``values``; ``fits[chosen]`` is the estimator itself.
+    values : (m,) array
+        Bandwidth or number of neighbours of every fit; NaN where there is neither.
     note : str or None
-        Which bandwidths were left out, and why.
+        Which fits were left out, and why.
     interrupted : bool
         Whether they were left out because of Ctrl-C.
     frames : (m, n, k) array
         Embeddings for all fits, turned so that rows move as little as possible from one to the next.
     spectra : (m, r) array
         Eigenvalues of all fits, as parts of their sum.
-    scales : tuple of ScaleRecord
-        The scales of a MultiscaleEmbedding, which has one fit; empty for others.
+    scales : tuple of m tuples of ScaleRecord
+        The scales of every fit of a MultiscaleEmbedding; empty for others.
     axes : tuple of k str
         Names of the coordinates.
     up : int
@@ -78,14 +82,14 @@ class Report:
     picture : PagePicture or None
         What the page opens with, where the coordinates themselves are not the best picture.
     symbol : str or None
-        Symbol of the kernel's scale: σ, ℓ, or None where it has none.
+        Symbol of the kernel's scale: σ, ℓ, k, or None where it has none.
     tol : float
-    scores : (n,) array
-        Log density of the rows: low for outliers.
+    scores : (m, n) array
+        Log density of the rows at every fit: low for outliers.
     columns : tuple of Column or None
         None for a kernel matrix or a graph.
-    shades : Shades or None
-        Values of the columns, for colours.
+    fields : tuple of pairs
+        Names, and Classes or Values, of columns by which rows are coloured, compared and described, beside the target.
     preparation : str or None
         A sentence on how the columns were prepared.
     parameters, versions : dict
@@ -101,12 +105,13 @@ class Report:
     target_name: str | None
     labels: tuple[str, ...] | None
     fits: tuple[PathRecord, ...]
+    values: Array
     chosen: int
     note: str | None
     interrupted: bool
     frames: Array
     spectra: Array
-    scales: tuple[ScaleRecord, ...]
+    scales: tuple[tuple[ScaleRecord, ...], ...]
     axes: tuple[str, ...]
     up: int
     picture: PagePicture | None
@@ -114,7 +119,7 @@ class Report:
     tol: float
     scores: Array
     columns: tuple[Column, ...] | None
-    shades: Shades | None
+    fields: Fields
     preparation: str | None
     parameters: dict[str, str]
     versions: dict[str, str]
@@ -155,33 +160,44 @@ def collect(
     feature_names: Sequence[str] | None = None,
     row_names: Sequence | None = None,
     first_row: int = 0,
+    row_numbers: Array | None = None,
+    columns: Any = None,
     bandwidths: str | Iterable[float] | None = "auto",
+    neighbors: str | Iterable[int] | None = "auto",
     title: str | None = None,
     preparation: str | None = None,
     random_state: Any = 0,
     verbose: bool = False,
     limits: Limits = LIMITS,
 ) -> Report:
-    """Check the arguments, fit at the bandwidths of the slider, and gather everything that the page shows."""
+    """Check the arguments, make the fits of the slider, and gather everything that the page shows.
+
+    ``row_numbers`` are those of the rows where ``first_row`` does not tell them, because some rows were left out before.
+    """
     _check_texts(title=title, preparation=preparation, y_name=y_name)
     check_integer("first_row", first_row, 0)
     n = len(estimator.embedding_)
     points, rows = _training_rows(estimator)
     names = None if row_names is None else texts(check_target("row_names", row_names, n)[rows])
     target, per_row = check_labels(y, labels, n, rows)
-    columns = None if points is None else _columns(points, feature_names, estimator, first_row)
-    slider = make_slider(estimator, points, rows, bandwidths, random_state=random_state, verbose=verbose, limits=limits)
+    embedded = None if points is None else _columns(points, feature_names, estimator, first_row)
+    if columns is not None:
+        fields = given_fields(columns, n, rows)
+    else:
+        fields = () if embedded is None else embedded_fields(points, [column.name for column in embedded])
+    options = {"random_state": random_state, "verbose": verbose, "limits": limits}
+    slider = make_slider(estimator, points, rows, bandwidths, neighbors, **options)
     return Report(
         title="Embedding report" if title is None else title,
-        rows=rows + first_row,
+        rows=rows + first_row if row_numbers is None else row_numbers[rows],
         first_row=first_row,
         n_left_out=n - len(rows),
         row_names=names,
         target=target,
         target_name=_name_of(y) if y_name is None else y_name,
         labels=per_row,
-        columns=columns,
-        shades=None if points is None else shades(points),
+        columns=embedded,
+        fields=fields,
         preparation=preparation,
         **_about_estimator(estimator),
         **_about_fits(estimator, slider),
@@ -196,19 +212,22 @@ def _check_texts(**texts: Any) -> None:
 
 def _about_fits(estimator: Any, slider: Slider) -> dict[str, Any]:
     """The fields of a report about the estimator's fit and those of the slider."""
-    frames = turned_frames(slider.path, slider.chosen)
+    path, chosen = slider.path, slider.chosen
+    frames = turned_frames(path, chosen, slider.scales)
     count = frames.shape[2]
     return {
-        "fits": slider.path.records,
+        "fits": path.records,
+        "values": path.values,
+        "scores": np.array([record.log_density for record in path.records]),
         "chosen": slider.chosen,
         "note": slider.note,
         "interrupted": slider.interrupted,
         "frames": frames,
-        "spectra": slider.path.spectra,
-        "scales": scale_records(estimator),
+        "spectra": path.spectra,
+        "scales": slider.scales,
         "axes": axis_names(estimator, count),
         "up": upward_axis(estimator, count),
-        "picture": page_picture(frames, slider.chosen, slider.path.records[slider.chosen].embedding),
+        "picture": page_picture(frames, chosen, [record.embedding for record in path.records]),
     }
 
 
@@ -218,9 +237,8 @@ def _about_estimator(estimator: Any) -> dict[str, Any]:
         "estimator": type(estimator).__name__,
         "symbol": _symbol(estimator),
         "tol": float(estimator.tol),
-        "scores": estimator.training_.log_density,
         "parameters": {name: describe(value) for name, value in sorted(estimator.get_params(deep=False).items())},
-        "versions": {"Python" if name == "python" else name: v or "unknown" for name, v in versions("plotly").items()},
+        "versions": {"Python" if name == "python" else name: v or "unknown" for name, v in versions().items()},
     }
 
 
@@ -270,4 +288,6 @@ def _name_of(y: Any) -> str | None:
 def _symbol(estimator: CertifiedEmbedding) -> str | None:
     if getattr(estimator, "bandwidth_", None) is not None:
         return "σ"
+    if has_neighbors(estimator):
+        return "k"
     return "ℓ" if hasattr(estimator, "length_scale_") else None

@@ -36,6 +36,15 @@ def check_labels(y: Any, labels: Any, n: int, rows: Array) -> tuple[Target | Non
     return limited, None
 
 
+def read_column(values: Array) -> Target:
+    """A column as classes, of which there are at most 20, or as numbers. Numbers are no classes, however few there are."""
+    known = _known(values)
+    try:
+        return _limit(read_target(known, categorical=known.dtype.kind in "bM"))
+    except ValueError:  # not all are numbers
+        return _limit(read_target(known, categorical=True))
+
+
 def _known(values: Array) -> Array:
     """Values with empty text replaced by None."""
     if values.dtype.kind not in "OU":

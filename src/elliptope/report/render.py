@@ -14,37 +14,44 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array
-from ..plotting.targets import Classes, Values
+from ..plotting.targets import Classes, Target, Values
 from .content import Report
-from .verdicts import definitions, fit_facts, fit_words, scale_text, share_list
-from .words import PICTURES, headline, read_picture, share_text
+from .fields import single_precision
+from .numbers import count_text, number_text
+from .verdicts import PARAMETERS, definitions, fit_facts, fit_words, of_fit, scale_text, share_list, verdict_text
+from .words import PICTURES, read_picture, share_text
 
 # Rows in the table of outliers, and columns in that of the data.
 _OUTLIERS = 12
 _MAX_COLUMNS = 200
 # Share of an eigenvalue below which its component is invisible in the picture.
 _NEGLIGIBLE = 1e-3
+# Difference of scores below which they are equal.
+_EQUAL = 1e-3
 # In the order in which they run.
-_SCRIPTS = ("data.js", "scatter.js", "sphere.js", "colours.js", "selection.js", "page.js")
+_SCRIPTS = (
+    *("data", "view", "sphere", "colours", "points", "frame", "pointer"),  # the map
+    *("differences", "selection", "export", "spectrum", "page"),
+)
 
 
-def render(report: Report, library: str) -> str:
-    """The page, with the source of plotly.js (``library``) in it."""
+def render(report: Report) -> str:
+    """The page."""
     several = len(report.fits) > 1
     parts = {
         "title": escape(report.title),
         "version": escape(report.versions["elliptope"]),
         "style": _page_file("page.css"),
-        "library": library,
-        "script": "\n".join(map(_page_file, _SCRIPTS)),
+        "script": "\n".join(_page_file(f"{name}.js") for name in _SCRIPTS),
         "data": _quote(page_data(report)),
-        "lede": escape(_lede(report)),
+        "lede": "".join(of_fit(report, k, _lede(report, k)) for k in range(len(report.fits))),
         "reading": escape(_reading(report)),
         "if_picture": "" if report.picture else "hidden",
         "if_coordinates": "hidden" if report.picture else "",
         "picture": "" if report.picture is None else PICTURES[report.picture.view],
         "picture_reading": "" if report.picture is None else escape(read_picture(report.picture)),
         "if_path": "" if several else "hidden",
+        "slider_name": escape(_parameter(report)),
         "note": escape(report.note or ""),
         "if_note": "" if report.note else "hidden",
         "if_columns": "hidden" if report.columns is None else "",
@@ -56,9 +63,7 @@ def render(report: Report, library: str) -> str:
         "words": "\n".join(fit_words(report, k) for k in range(len(report.fits))),
         "limits": escape(_limits(report)),
         "first_row": str(report.first_row),
-        "counted": f"Rows are counted from {report.first_row}.",
-        "outliers": _outliers(report),
-        "scores": escape(_scores(report)),
+        "outliers": "".join(of_fit(report, k, _outliers(report, k)) for k in range(len(report.fits))),
         "path": _path(report),
         "columns": _columns(report),
         "columns_note": escape(_columns_note(report)),
@@ -70,34 +75,41 @@ def render(report: Report, library: str) -> str:
 
 def page_data(report: Report) -> dict[str, Any]:
     """The data of the page's script; arrays as the base64 of little-endian numbers."""
-    target = report.target
-    classes, values = None, None
-    if isinstance(target, Classes):
-        classes = {"names": list(target.names), "codes": _base64(target.codes, "<i4"), "rest": target.rest}
-    elif isinstance(target, Values):
-        values = _base64(target.values, "<f4")
     m, n, k = report.frames.shape
+    fields = [_field(name, column) for name, column in report.fields]
+    if report.target is not None:
+        fields.insert(0, _field("Label" if report.target_name is None else report.target_name, report.target))
     return {
         "size": {"frames": m, "rows": n, "axes": k},
         "rows": _base64(report.rows, "<i4"),
         "names": report.row_names,
         "labels": report.labels,
-        "classes": classes,
-        "values": values,
-        "valuesName": report.target_name,
+        "fields": fields,
+        "target": None if report.target is None else 0,
         "scores": _base64(report.scores, "<f4"),
         "frames": _base64(report.frames.transpose(0, 2, 1), "<f4"),  # one axis after the other
         "chosen": report.chosen,
         "axes": report.axes,
         "up": report.up if _why_density(report) is None else k,  # the axis after the components is the density
         "picture": _picture(report),
-        "columns": _shades(report),
-        "symbol": report.symbol,
+        "parameter": _parameter(report),
         "fits": [
-            {"scale": _number(fit.bandwidth), "text": scale_text(report, i), "summary": _summary(report, i), "shares": row}
-            for i, (fit, row) in enumerate(zip(report.fits, report.spectra.tolist(), strict=True))
+            {"scale": _number(value), "text": scale_text(report, i), "summary": _summary(report, i), "shares": row}
+            for i, (value, row) in enumerate(zip(report.values.tolist(), report.spectra.tolist(), strict=True))
         ],
     }
+
+
+def _field(name: str, column: Target) -> dict[str, Any]:
+    """A column by which rows are coloured, compared and described."""
+    if isinstance(column, Classes):
+        return {"name": name, "names": list(column.names), "codes": _base64(column.codes, "<i4"), "rest": column.rest}
+    return {"name": name, "values": _base64(single_precision(column.values), "<f4")}
+
+
+def _parameter(report: Report) -> str:
+    """What the slider varies."""
+    return PARAMETERS.get(report.symbol or "", "")
 
 
 def _picture(report: Report) -> dict[str, Any] | None:
@@ -109,22 +121,10 @@ def _picture(report: Report) -> dict[str, Any] | None:
         "view": drawn.view,
         "columns": drawn.columns,
         "note": drawn.note,
+        "still": drawn.frames is not None and len(drawn.frames) < len(report.fits),  # of the chosen fit alone
         "frames": None if drawn.frames is None else _base64(drawn.frames.transpose(0, 2, 1), "<f4"),
         "circles": [{"radius": circle.radius, "label": circle.label} for circle in drawn.circles],
     }
-
-
-def _shades(report: Report) -> list[dict[str, Any]]:
-    """Columns that points can be coloured by."""
-    given = report.shades
-    if given is None or report.columns is None:
-        return []
-    return [
-        {"name": column.name, "low": low, "high": high, "steps": _base64(steps, "u1")}
-        for column, low, high, steps in zip(
-            report.columns, given.low.tolist(), given.high.tolist(), given.steps, strict=False
-        )
-    ]
 
 
 def _page_file(name: str) -> str:
@@ -146,21 +146,18 @@ def _number(value: float) -> float | None:
 
 
 def _summary(report: Report, k: int) -> str:
-    rank = len(report.fits[k].eigenvalues)
-    return f"{report.symbol} = {scale_text(report, k)}, rank {rank}, {headline(report.fits[k]).lower()}"
+    rank, text = len(report.fits[k].eigenvalues), verdict_text(report, k)
+    return f"{report.symbol} = {scale_text(report, k)}, rank {rank}, {text[0].lower()}{text[1:]}"
 
 
-def _lede(report: Report) -> str:
-    own = report.fits[report.chosen]
-    table = "" if report.columns is None else f" and {_count(len(report.columns), 'column')}"
-    scale = "" if report.symbol is None else f" at {report.symbol} = {scale_text(report, report.chosen)}"
-    dimensions = _count(own.embedding.shape[1], "dimension")
-    scales = f" at {_count(len(report.scales), 'scale')}" if report.scales else ""
-    return f"{_count(len(report.rows), 'row')}{table}, embedded in {dimensions} by {report.estimator}{scale}{scales}."
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+def _lede(report: Report, k: int) -> str:
+    table = "" if report.columns is None else f" and {count_text(len(report.columns), 'column')}"
+    scale = "" if report.symbol is None else f", {report.symbol} = {scale_text(report, k)}"
+    dimensions = count_text(report.fits[k].embedding.shape[1], "dimension")
+    scales = f" at {count_text(len(report.scales[k]), 'scale')}" if report.scales[k] else ""
+    rows = count_text(len(report.rows), "row")
+    text = f"{rows}{table}, embedded in {dimensions} by {report.estimator}{scales}{scale}."
+    return f'<p class="lede">{escape(text)}</p>'
 
 
 def _why_density(report: Report) -> str | None:
@@ -177,7 +174,7 @@ def _why_density(report: Report) -> str | None:
 
 def _reading(report: Report) -> str:
     text = "Every point is a row of the data. Rows that are alike point the same way from the centre"
-    if len(report.scales) > 1:
+    if len(report.scales[report.chosen]) > 1:
         text = "Every point is a row of the data. Within a scale, rows that are alike point the same way from the centre"
     if report.parameters.get("diagonal") == "'kernel'" and report.parameters["normalize"] == "None":
         text += "; the farther out a row, the fewer neighbours it has"
@@ -186,17 +183,19 @@ def _reading(report: Report) -> str:
 
 
 def _limits(report: Report) -> str:
-    kernel = "kernel suits" if report.symbol is None else "kernel and its bandwidth suit"
+    kernel = "kernel and its bandwidth suit" if report.symbol in ("σ", "ℓ") else "kernel suits"
     text = (
         f"The certificate is about the optimisation, not about the world. It does not say that the {kernel} the data, or "
         "that groups in the picture mean anything."
     )
-    several = " Move the slider: what stays put over many bandwidths deserves more trust."
+    several = " Move the slider: what stays put over many of its values deserves more trust."
     return f"{text}{several}" if len(report.fits) > 1 else text
 
 
-def _outliers(report: Report) -> str:
-    order = _most_outlying(report)
+def _outliers(report: Report, k: int) -> str:
+    """What the scores are, and the table of the lowest, at fit k."""
+    scores = report.scores[k]
+    order = np.argsort(scores, kind="stable")[:_OUTLIERS]
     head = ["Row", *(["Name"] if report.row_names else []), *(["Label"] if _has_labels(report) else []), "Score"]
     rows = []
     for i in order.tolist():
@@ -207,26 +206,20 @@ def _outliers(report: Report) -> str:
             cells.append(escape(report.row_names[i]))
         if _has_labels(report):
             cells.append(escape(_label(report, i)))
-        rows.append([*cells, _score(report.scores[i])])
-    return _table(head, rows, figures=1)
+        rows.append([*cells, number_text(scores[i])])
+    hint = f"{_scores(scores, order)} Press a number to see the row in the map. Rows are counted from {report.first_row}."
+    scroll = '<div class="scroll" tabindex="0" role="region" aria-label="Table of outlying rows">'
+    return f'<p class="hint">{hint}</p>{scroll}{_table(head, rows, figures=1)}</div>'
 
 
-def _most_outlying(report: Report) -> Array:
-    return np.argsort(report.scores, kind="stable")[:_OUTLIERS]
-
-
-def _scores(report: Report) -> str:
-    text = f"By the logarithm of the density around them; the median row has {_score(np.median(report.scores))}."
+def _scores(scores: Array, order: Array) -> str:
+    text = f"By the logarithm of the density around them; the median row has {number_text(np.median(scores))}."
     # Rows without neighbours have equal scores, and the table holds an arbitrary choice of them.
-    last = round(float(report.scores[_most_outlying(report)[-1]]), 2)
-    count = int((np.round(report.scores, 2) <= last).sum())
+    last = float(scores[order[-1]])
+    count = int((scores <= last + _EQUAL).sum())
     if count > _OUTLIERS:
-        text += f" These are some of the {_count(count, 'row')} that score {_score(last)} or less."
+        text += f" These are some of the {count_text(count, 'row')} that score {number_text(last)} or less."
     return text
-
-
-def _score(value: float) -> str:
-    return _figure(f"{value:.2f}")
 
 
 def _has_labels(report: Report) -> bool:
@@ -238,20 +231,20 @@ def _label(report: Report, i: int) -> str:
         return report.labels[i]
     if isinstance(report.target, Values):
         value = report.target.values[i]
-        return "" if math.isnan(value) else f"{value:.6g}"
+        return number_text(value)
     assert isinstance(report.target, Classes)
     return report.target.names[report.target.codes[i]] if report.target.codes[i] >= 0 else ""
 
 
 def _path(report: Report) -> str:
-    head = [report.symbol or "", "Rank", "Eigenvalues, %", "Gap, at most", "Verdict"]
+    head = [report.symbol or "", "Rank", "Eigenvalues", "Gap, at most", "Verdict"]
     rows = [
         [
             scale_text(report, k),
             str(len(fit.eigenvalues)),
-            share_list(report.spectra[k], "{:.0f}", 100),
+            share_list(report.spectra[k]),
             share_text(fit.certificate.relative_gap),
-            escape(headline(fit)),
+            escape(verdict_text(report, k)),
         ]
         for k, fit in enumerate(report.fits)
     ]
@@ -260,28 +253,23 @@ def _path(report: Report) -> str:
 
 def _columns(report: Report) -> str:
     columns = (report.columns or ())[:_MAX_COLUMNS]
-    rows = ([escape(c.name), *(_figure(f"{value:.4g}") for value in (c.low, c.median, c.high))] for c in columns)
+    rows = ([escape(c.name), *(number_text(value) for value in (c.low, c.median, c.high))] for c in columns)
     return _table(["Column", "Lowest", "Median", "Highest"], rows, figures=3)
 
 
 def _columns_note(report: Report) -> str:
     if report.columns is None:
         return "The rows were given by their similarities (a kernel matrix) or distances (a graph), without columns."
-    text = f"{_count(len(report.rows), 'row')}, {_count(len(report.columns), 'column')}, no missing values."
+    text = f"{count_text(len(report.rows), 'row')}, {count_text(len(report.columns), 'column')}, no missing values."
     if report.n_left_out:
         kernel = report.parameters.get("kernel", "").lower()
         equal = " or equal to another" if "neighbors" in kernel or "overlap" in kernel else ""
-        text += f" {_count(report.n_left_out, 'row')} of weight zero{equal} left out."
+        text += f" {count_text(report.n_left_out, 'row')} of weight zero{equal} left out."
     if report.preparation:
         text += f" {report.preparation}"
     if len(report.columns) > _MAX_COLUMNS:
         text += f" The first {_MAX_COLUMNS} columns:"
     return text
-
-
-def _figure(text: str) -> str:
-    """A number with a minus sign that is as wide as its digits."""
-    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def _table(head: list[str], rows: Iterable[list[str]], figures: int = 0) -> str:

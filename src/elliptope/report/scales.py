@@ -13,9 +13,10 @@ from ..estimators.training import Scale
 
 @dataclass(frozen=True)
 class ScaleRecord:
-    """One scale: what it is called, and its own fit."""
+    """One scale: what it is called, the length of its rows, and its own fit."""
 
     title: str
+    weight: float
     record: PathRecord
 
 
@@ -26,7 +27,9 @@ def scale_records(estimator: Any) -> tuple[ScaleRecord, ...]:
     times = [scale.diffusion_time for scale in estimator.scales_]
     return tuple(
         ScaleRecord(
-            f"Scale {k}{_purpose(scale.diffusion_time, times)}, diffusion time {scale.diffusion_time}", _record(scale)
+            f"Scale {k}{_purpose(scale.diffusion_time, times)}, diffusion time {scale.diffusion_time}",
+            scale.weight,
+            _record(scale),
         )
         for k, scale in enumerate(estimator.scales_, start=1)
     )

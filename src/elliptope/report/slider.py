@@ -1,60 +1,15 @@
-"""The fits that the slider of a report shows: which bandwidths, and what they may cost."""
+"""The slider of a report: fits at other bandwidths or numbers of neighbours, or none."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-
 from .._utils.arrays import Array
-from .._utils.callers import warn
-from ..estimators.certified import CertifiedEmbedding
-from ..estimators.multiscale import MultiscaleEmbedding
-from ..estimators.path.path import check_bandwidths, follow_path
-from ..estimators.path.records import BandwidthPath, PathRecord
-from ..estimators.path.walk import shortcomings
-from ..estimators.sdp_embedding import SDPEmbedding
-from ..kernels.choice import BUILT_IN
-
-# Slider positions on either side of the estimator's bandwidth, and the factor between it and the last of them.
-_STEPS, _REACH = 5, 2.0
-# Bandwidths that a note lists one by one.
-_LISTED = 6
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What ``bandwidths="auto"`` may cost.
-
-    A proof costs n³ operations: at ``large`` rows, ``large_steps`` steps on either side take a minute or two, and more rows
-    get fewer steps. A product costs n²: at ``small`` rows a fit with ``products`` products takes seconds, and more rows get
-    fewer products.
-    """
-
-    large: int = 10_000
-    large_steps: int = 3
-    small: int = 2000
-    products: int = 5000
-
-
-LIMITS = Limits()
-
-
-@dataclass(frozen=True)
-class Slider:
-    """Fits in ascending order of bandwidth; ``path.records[chosen]`` is the estimator itself.
-
-    ``note`` says which bandwidths are left out, and why; ``interrupted``, whether Ctrl-C is the reason.
-    """
-
-    path: BandwidthPath
-    chosen: int
-    note: str | None = None
-    interrupted: bool = False
+from ..estimators.path.records import BandwidthPath, NeighborPath
+from .bandwidths import bandwidth_slider, has_bandwidth, other_bandwidths
+from .fits import LIMITS, Limits, Slider, has_neighbors, is_auto, own_record
+from .neighbors import neighbor_slider, other_neighbors
+from .scales import scale_records
 
 
 def make_slider(
@@ -62,122 +17,31 @@ def make_slider(
     points: Array | None,
     rows: Array,
     bandwidths: Any,
+    neighbors: Any,
     *,
     random_state: Any,
     verbose: bool,
     limits: Limits = LIMITS,
 ) -> Slider:
-    """Fit at other bandwidths: at all that were asked for, or at those of ``"auto"`` that ``limits`` allow.
+    """Fit at other values: at all that were asked for, or at those of ``"auto"`` that ``limits`` allow.
 
     Ctrl-C keeps the fits that are done.
     """
-    automatic = isinstance(bandwidths, str) and bandwidths == "auto"
     others = other_bandwidths(bandwidths, estimator, len(rows), limits)
-    own, w = _own_record(estimator, rows), estimator.training_.weights
-    if not others or points is None:
-        return Slider(BandwidthPath((own,), (), w), 0, _no_slider(estimator, len(rows)) if automatic else None)
-    budget = _budget(estimator, len(rows), limits) if automatic else None
-    parameters = _parameters(estimator, rows, random_state)
-
-    def ends(record: PathRecord) -> bool:
-        """Whether to stop here: smaller bandwidths are harder still."""
-        return budget is not None and record.bandwidth < own.bandwidth and record.status != "optimal"
-
-    try:
-        path = follow_path(points, others, parameters, sample_weight=w, callback=ends, verbose=verbose, max_products=budget)
-    except KeyboardInterrupt:  # before the first of them was done
-        path = BandwidthPath((), tuple(others), w)
-    # Unfinished fits are shown only at bandwidths that were asked for.
-    drafts = [record for record in path.records if budget is not None and record.status == "max_iter"]
-    shown = {record.bandwidth: record for record in (*path.records, own) if record not in drafts}
-    records = tuple(shown[sigma] for sigma in sorted(shown))
-    interrupted = bool(path.missing) and not any(map(ends, path.records))
-    reasons = _reasons(path, drafts, budget, interrupted)
-    beside = [record for record in records if record is not own]
-    messages = [*(reasons if interrupted else []), *shortcomings("bandwidth", beside)]
-    if messages:
-        warn(f"write_report: {' '.join(messages)}", ConvergenceWarning)
-    if automatic and len(others) < 2 * _STEPS:
-        reasons.insert(0, f"{len(others) + 1} bandwidths instead of {2 * _STEPS + 1}, because there are many rows.")
-    return Slider(BandwidthPath(records, path.missing, w), records.index(own), " ".join(reasons) or None, interrupted)
-
-
-def other_bandwidths(bandwidths: Any, estimator: Any, n: int, limits: Limits = LIMITS) -> list[float]:
-    """The bandwidths to solve for, without the estimator's own."""
-    automatic = isinstance(bandwidths, str) and bandwidths == "auto"
-    if isinstance(bandwidths, str) and not automatic:
-        raise ValueError(f"`bandwidths` must be 'auto', None or a sequence of positive numbers, got {bandwidths!r}.")
-    if bandwidths is None or (automatic and not _varies(estimator)):
-        return []
-    if not _varies(estimator):
-        raise ValueError(
-            f"`bandwidths` must be 'auto' or None for an estimator that has no bandwidth to vary ({estimator!r}), got "
-            f"{bandwidths!r}. A fitted SDPEmbedding has one."
-        )
-    if automatic:
-        count = min(_STEPS, int(limits.large_steps * (limits.large / n) ** 3))
-        return [estimator.bandwidth_ * _REACH ** (step / _STEPS) for step in range(-count, count + 1) if step]
-    return [sigma for sigma in check_bandwidths(bandwidths) if sigma != estimator.bandwidth_]
-
-
-def _parameters(estimator: Any, rows: Array, random_state: Any) -> dict[str, Any]:
-    """Parameters of the other fits: the estimator's own, with the diagonal of the rows that are shown."""
-    parameters = {**estimator.get_params(), "random_state": random_state}
-    del parameters["bandwidth"], parameters["verbose"]
-    if not isinstance(estimator.diagonal, str) and not callable(estimator.diagonal):
-        parameters["diagonal"] = np.asarray(estimator.diagonal)[rows]
-    return parameters
-
-
-def _varies(estimator: Any) -> bool:
-    return isinstance(estimator, SDPEmbedding) and isinstance(estimator.kernel, str) and estimator.kernel in BUILT_IN
-
-
-def _budget(estimator: Any, n: int, limits: Limits) -> int | None:
-    """Products allowed per fit, at least those of the estimator's own; None, without limit, where n is small."""
-    return None if n <= limits.small else max(int(limits.products * (limits.small / n) ** 2), estimator.n_products_)
+    counts = other_neighbors(neighbors, estimator, len(rows), limits)
+    own = own_record(estimator, rows)
+    if points is not None and others:
+        return bandwidth_slider(estimator, own, points, rows, others, is_auto(bandwidths), random_state, verbose, limits)
+    if points is not None and counts:
+        return neighbor_slider(estimator, own, points, counts, random_state=random_state, verbose=verbose)
+    silent = bandwidths is None or neighbors is None
+    path = (NeighborPath if has_neighbors(estimator) else BandwidthPath)((own,), (), estimator.training_.weights)
+    return Slider(path, 0, (scale_records(estimator),), None if silent else _no_slider(estimator, len(rows)))
 
 
 def _no_slider(estimator: Any, n: int) -> str | None:
-    if isinstance(estimator, MultiscaleEmbedding):  # nobody expects one
-        return None
-    if not _varies(estimator):
+    if has_neighbors(estimator):
+        return f"There is no slider: with {n} rows every number of neighbours takes long, and must be asked for."
+    if not has_bandwidth(estimator):
         return f"There is no slider: this {type(estimator).__name__} has no bandwidth to vary."
     return f"There is no slider: with {n} rows every bandwidth takes long, and those that are wanted must be asked for."
-
-
-def _reasons(path: BandwidthPath, drafts: list[PathRecord], budget: int | None, interrupted: bool) -> list[str]:
-    """Why bandwidths are left out: a sentence for each reason."""
-    reasons = []
-    if drafts:
-        reasons.append(f"{_listed(r.bandwidth for r in drafts)} left out: not solved by {budget} products.")
-    if interrupted:
-        reasons.append(f"{_listed(path.missing)} left out: stopped by hand.")
-    elif path.missing:
-        last = min(record.bandwidth for record in path.records)
-        reasons.append(f"{_listed(path.missing)} left out: at σ = {last:.4g} no unique optimum was found.")
-    return reasons
-
-
-def _listed(sigmas: Iterable[float]) -> str:
-    texts = [f"{sigma:.4g}" for sigma in sorted(sigmas)]
-    if len(texts) > _LISTED:
-        return f"{len(texts)} bandwidths from {texts[0]} to {texts[-1]}"
-    return f"σ = {', '.join(texts)}"
-
-
-def _own_record(estimator: CertifiedEmbedding, rows: Array) -> PathRecord:
-    """The estimator as a point of a path."""
-    embedding = np.asarray(estimator.embedding_)[rows]
-    scale = getattr(estimator, "bandwidth_", getattr(estimator, "length_scale_", None))
-    return PathRecord(
-        bandwidth=math.nan if scale is None else scale,
-        embedding=embedding,
-        factor=embedding,  # no fit starts from it
-        eigenvalues=estimator.eigenvalues_,
-        certificate=estimator.certificate_,
-        status=estimator.status_,
-        n_iter=estimator.n_iter_,
-        n_products=estimator.n_products_,
-        seconds=math.nan,  # not known
-    )

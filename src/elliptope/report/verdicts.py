@@ -8,29 +8,36 @@ from html import escape
 from .._utils.arrays import Array
 from ..estimators.path.records import PathRecord
 from .content import Report
+from .numbers import number_text, percent
 from .words import explain, explain_scales, headline, headline_of_scales, outward, share_text, stands_for_another
 
 # Eigenvalues that are written out.
 _MAX_SHARES = 4
+# What the symbols stand for.
+PARAMETERS = {"σ": "Bandwidth σ", "ℓ": "Length scale ℓ", "k": "Neighbours k"}
 
 
 def scale_text(report: Report, k: int) -> str:
-    value = report.fits[k].bandwidth
-    return f"{value:.4g}" if math.isfinite(value) else "none"
+    """Bandwidth, length scale or number of neighbours of fit k."""
+    return number_text(report.values[k]) or "none"
 
 
 def fit_facts(report: Report, k: int) -> str:
     """The verdict on fit k, and its numbers: those of every scale where there are scales."""
-    fit = report.fits[k]
-    text = headline_of_scales([scale.record for scale in report.scales]) if report.scales else headline(fit)
-    verdict = f'<p class="verdict" data-status="{escape(fit.status)}">{escape(text)}</p>'
-    if report.scales:
-        parts = [f"<h3>{escape(scale.title)}</h3><dl>{definitions(_numbers(scale.record))}</dl>" for scale in report.scales]
-        return _of_fit(report, k, verdict + "".join(parts))
-    facts = _numbers(fit)
-    if report.symbol is not None:
-        facts = {"Bandwidth σ" if report.symbol == "σ" else "Length scale ℓ": scale_text(report, k), **facts}
-    return _of_fit(report, k, f"{verdict}<dl>{definitions(facts)}</dl>")
+    fit, scales = report.fits[k], report.scales[k]
+    verdict = f'<p class="verdict" data-status="{escape(fit.status)}">{escape(verdict_text(report, k))}</p>'
+    of_kernel = {} if report.symbol is None else {PARAMETERS[report.symbol]: scale_text(report, k)}
+    if scales:
+        parts = [f"<h3>{escape(scale.title)}</h3><dl>{definitions(_numbers(scale.record))}</dl>" for scale in scales]
+        own = f"<dl>{definitions(of_kernel)}</dl>" if of_kernel else ""
+        return of_fit(report, k, verdict + own + "".join(parts))
+    return of_fit(report, k, f"{verdict}<dl>{definitions({**of_kernel, **_numbers(fit)})}</dl>")
+
+
+def verdict_text(report: Report, k: int) -> str:
+    """Status and grade of fit k in a few words."""
+    scales = report.scales[k]
+    return headline_of_scales([scale.record for scale in scales]) if scales else headline(report.fits[k])
 
 
 def _numbers(fit: PathRecord) -> dict[str, str]:
@@ -51,18 +58,19 @@ def _numbers(fit: PathRecord) -> dict[str, str]:
     return facts
 
 
-def share_list(spectrum: Array, form: str = "{:.1%}", unit: float = 1) -> str:
-    shares = [form.format(unit * share) for share in spectrum.tolist() if share > 0]
+def share_list(spectrum: Array) -> str:
+    shares = [percent(share) for share in spectrum.tolist() if share > 0]
     return ", ".join(shares[:_MAX_SHARES]) + (", …" if len(shares) > _MAX_SHARES else "") if shares else "none"
 
 
 def fit_words(report: Report, k: int) -> str:
     n = len(report.rows)
-    if not report.scales:
-        return _of_fit(report, k, _paragraphs(explain(report.fits[k], n, report.tol)))
-    texts = explain_scales([scale.record for scale in report.scales], n, report.tol)
-    titles = [f"<h3>{escape(scale.title)}</h3>" for scale in report.scales]
-    return _of_fit(report, k, "".join(title + _paragraphs(text) for title, text in zip(titles, texts, strict=True)))
+    scales = report.scales[k]
+    if not scales:
+        return of_fit(report, k, _paragraphs(explain(report.fits[k], n, report.tol)))
+    texts = explain_scales([scale.record for scale in scales], n, report.tol)
+    titles = [f"<h3>{escape(scale.title)}</h3>" for scale in scales]
+    return of_fit(report, k, "".join(title + _paragraphs(text) for title, text in zip(titles, texts, strict=True)))
 
 
 def _paragraphs(texts: list[str]) -> str:
@@ -71,7 +79,7 @@ def _paragraphs(texts: list[str]) -> str:
     return f'<p class="claim">{claim}</p>' + "".join(f"<p>{text}</p>" for text in rest)
 
 
-def _of_fit(report: Report, k: int, content: str) -> str:
+def of_fit(report: Report, k: int, content: str) -> str:
     """Content that is shown while the slider is at fit k."""
     return f'<div data-fit="{k}"{"" if k == report.chosen else " hidden"}>{content}</div>'
 

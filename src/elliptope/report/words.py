@@ -12,6 +12,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from .._utils.rounding import decimal_above
 from ..estimators.path.records import PathRecord
 from ..sdp import Certificate
+from .numbers import number_text, times_ten
 from .pictures import PagePicture
 
 # Digits of an objective: the fewest shown, and the most that double precision has.
@@ -21,7 +22,6 @@ _PERCENT = Decimal("0.001")
 _SPACE = "\N{NO-BREAK SPACE}"
 # Names of the pictures that a page may open with.
 PICTURES = {"plane": "Logarithmic radius", "ring": "Ring", "sphere": "Sphere", "layout": "Layout"}
-_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def read_picture(picture: PagePicture) -> str:
@@ -114,7 +114,7 @@ def _two_digits(share: Decimal) -> str:
     if share >= _PERCENT:
         return f"{(share * 100).normalize():f}{_SPACE}%"
     mantissa, exponent = f"{share:.1e}".split("e")
-    return f"{mantissa}{_SPACE}×{_SPACE}10{str(int(exponent)).translate(_SUPERSCRIPT)}"
+    return f"{mantissa}{times_ten(int(exponent))}"
 
 
 def _exponent(value: float) -> int:
@@ -159,8 +159,8 @@ def _reason(c: Certificate, n: int) -> str:
             "of the vectors are, by chance, almost perpendicular to it. The probability above bounds that, for any data."
         )
     return (
-        f"This was proved by computations with a matrix of {n} rows and {n} columns, with all their rounding "
-        "accounted for. The proof holds for embeddings of any dimension, and however the one shown here was found."
+        f"This was proved by computations with a matrix of {number_text(n)} rows and as many columns, with all their "
+        "rounding accounted for. The proof holds for embeddings of any dimension, and however the one shown here was found."
     )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
-from .._utils.extras import install
 from .._utils.files import atomic_write
 from .content import Report, collect, earlier_steps, fitted
 from .render import render
@@ -23,7 +23,9 @@ def write_report(
     feature_names: Sequence[str] | None = None,
     row_names: Sequence | None = None,
     first_row: int = 0,
+    columns: Any = None,
     bandwidths: str | Iterable[float] | None = "auto",
+    neighbors: str | Iterable[int] | None = "auto",
     title: str | None = None,
     preparation: str | None = None,
     overwrite: bool = False,
@@ -32,11 +34,12 @@ def write_report(
 ) -> Path:
     """Write an embedding and its certificate to one HTML file that needs no network.
 
-    The page has a picture with zoom, hover and lasso (which exports row numbers), coloured by label, density or any column;
-    the certificate in plain words, of every scale where there are several; the most outlying rows; a summary of data,
-    parameters and versions; and, for an SDPEmbedding with a bandwidth, a slider over bandwidths with the spectrum, rank and
-    certificate at each of them. The picture is the one that :class:`~elliptope.plotting.EmbeddingDisplay`
-    chooses; where it is not that of two coordinates, these are a click away. The same input gives the same file.
+    The page has a picture with zoom, hover and lasso, coloured by label, density or any column; what distinguishes selected
+    rows from all others, column by column; files of picture, coordinates and selected rows to save; the certificate in plain
+    words, of every scale where there are several; the most outlying rows; a summary of data, parameters and versions; and a
+    slider over bandwidths, or over numbers of neighbours, with the spectrum, rank and certificate at each of them. The
+    picture is the one that :class:`~elliptope.plotting.EmbeddingDisplay` chooses; where it is not that of two coordinates,
+    these are a click away. The same input gives the same file.
 
     Parameters
     ----------
@@ -58,11 +61,16 @@ def write_report(
         A name for every row. Rows are also known by their number.
     first_row : int
         The number of the first row: 0 as in Python, 1 as in a spreadsheet.
+    columns : data frame or mapping of names to (n,) arrays, optional
+        By which rows are coloured, compared and described on the page: numbers or text, such as the table before it was
+        scaled, with columns that were not embedded. Default: the columns that were embedded.
     bandwidths : "auto", iterable of float or None
         Values for the slider. ``"auto"``: eleven, from half to twice the estimator's own, which is always among them. Beyond
         2000 rows, smaller ones are left out where they would cost too much, and beyond 8000 there are fewer, down to none;
-        the page says so. None, and any estimator without a bandwidth to vary: no slider. Every value costs a fit. Ctrl-C
-        ends the fits, and the page is written with those that are done.
+        the page says so. None, and any estimator without a bandwidth to vary: no such slider. Every value costs a fit.
+        Ctrl-C ends the fits, and the page is written with those that are done.
+    neighbors : "auto", iterable of int or None
+        The same for kernels of neighbours. ``"auto"``: up to 5000 rows, five numbers from half to twice the estimator's own.
     title : str, optional
     preparation : str, optional
         A sentence on what was done to the columns before. Default: the earlier steps of a pipeline.
@@ -71,12 +79,12 @@ def write_report(
     random_state : int, RandomState or None
         For the fits that are made here.
     verbose : bool
-        A line per bandwidth on standard error; on a terminal, a progress bar.
+        A line per fit on standard error; on a terminal, a progress bar.
 
     Returns
     -------
     Path
-        Where the page was written.
+        Where the page was written. As the last value of a notebook's cell, it shows the page.
 
     Warns
     -----
@@ -92,7 +100,6 @@ def write_report(
     """
     if not isinstance(output, str | os.PathLike):
         raise TypeError(f"`output` must be a path, got {output!r}.")
-    library = plotly_script()
     with atomic_write(output, overwrite=overwrite) as file:  # opened first: nothing is computed that cannot be written
         report = collect(
             fitted(X_or_estimator, random_state),
@@ -102,25 +109,26 @@ def write_report(
             feature_names=feature_names,
             row_names=row_names,
             first_row=first_row,
+            columns=columns,
             bandwidths=bandwidths,
+            neighbors=neighbors,
             title=title,
             preparation=earlier_steps(X_or_estimator) if preparation is None else preparation,
             random_state=random_state,
             verbose=verbose,
         )
-        file.write(page_bytes(report, library))
-    return Path(output)
+        file.write(page_bytes(report))
+    return ReportPath(output)
 
 
-def page_bytes(report: Report, library: str) -> bytes:
+class ReportPath(type(Path())):  # type: ignore[misc]
+    """The path of a report, which notebooks show as the page itself: the notebook then holds a copy of it."""
+
+    def _repr_html_(self) -> str:
+        page = escape(self.read_text(encoding="utf-8"))
+        return f'<iframe srcdoc="{page}" title="{escape(self.name)}" style="width: 100%; height: 45em; border: 0"></iframe>'
+
+
+def page_bytes(report: Report) -> bytes:
     """The page in UTF-8. Text may contain lone surrogates, which are replaced."""
-    return render(report, library).encode("utf-8", "replace")
-
-
-def plotly_script() -> str:
-    """The source of plotly.js, from the Python package."""
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError:
-        raise ImportError(f"Reports need plotly, of the extra `report`: {install('report')}.") from None
-    return get_plotlyjs()
+    return render(report).encode("utf-8", "replace")

@@ -7,4 +7,5 @@ from .loop import Progress
 from .solve import Solution, certify, solve
 from .spread import Spread, resolve_spread
 
-__all__ = ["METHODS", "Certificate", "NullSpace", "Progress", "Solution", "Spread", "certify", "resolve_spread", "solve"]
+# The rest is for other packages of the library.
+__all__ = ["Certificate", "Progress", "Solution", "certify", "solve"]

@@ -1,12 +1,16 @@
-"""How a solve has ended: a status, and a sentence that says why and what to change."""
+"""How a solve has ended: a status, a sentence that says why and what to change, and a line for titles."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from .._utils.rounding import round_up
+from .._utils.rounding import decimal_above, round_up
 from .certificates.certificate import NATURAL, Certificate, needed_stationarity
 from .certificates.uniqueness import NullSpace
+
+# The grade of a certificate, as said of its gap.
+_GRADES = {"proved": "proved", "probabilistic": "probabilistic", "estimate": "estimated"}
 
 
 @dataclass(frozen=True)
@@ -89,3 +93,20 @@ def _other_optima(null: NullSpace) -> str:
     if null.strict:
         return f"B has rank {null.rank}, and other matrices of the same range are as good"
     return f"{_dimensions(null)}, and nothing shows that the diagonal determines B in that null space"
+
+
+def one_line(status: str, *certificates: Certificate) -> str:
+    """Status and relative gaps in a line, such as "optimal, proved gap ≤ 1.1e-7"."""
+    grades = [_GRADES[certificate.grade] for certificate in certificates]
+    gaps = [_gap(certificate.relative_gap) for certificate in certificates]
+    if len(set(grades)) == 1 and len(gaps) > 1 and None not in gaps:
+        return f"{status}, {grades[0]} gaps ≤ {', '.join(map(str, gaps))}"
+    parts = [
+        "no bound on the gap" if gap is None else f"{grade} gap ≤ {gap}" for grade, gap in zip(grades, gaps, strict=True)
+    ]
+    return ", ".join([status, *parts])
+
+
+def _gap(value: float) -> str | None:
+    """Two digits, upwards; None where it is infinite."""
+    return (f"{decimal_above(value):.1e}" if value > 0 else "0") if math.isfinite(value) else None

@@ -17,7 +17,6 @@ from ..errors import CommandError, ExitCode
 from ..fitting import certificate_facts, facts
 from ..models import load_model
 
-SUMMARY = "the certificate of a model, checked again"
 _GRADES = ("estimate", "probabilistic", "proved")
 # A proof tries shifts that grow by half, and may therefore end at a slightly looser bound than the stored one.
 _LOOSER = 2.0

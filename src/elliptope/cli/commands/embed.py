@@ -19,8 +19,6 @@ from ..models import check_model_output, column_names, save_model
 from ..options import add_output, add_output_format, add_table
 from ..writing import Target, write_result
 
-SUMMARY = "coordinates of every row"
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="INPUT", help="table, or - for standard input")

@@ -15,8 +15,6 @@ from ..methods import add_estimator, estimator_of
 from ..models import check_model_output, save_model
 from ..options import add_output, add_table
 
-SUMMARY = "a model, saved to a file"
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="INPUT", help="table, or - for standard input")

@@ -21,9 +21,8 @@ from ..errors import ExitCode
 from ..fitting import facts, sentence
 from ..models import load_model
 
-SUMMARY = "about the installation, or about a model"
 # Optional library: the extra that brings it.
-_OPTIONAL = {"matplotlib": "plot", "plotly": "report", "pyarrow": "cli", "pynndescent": "neighbors"}
+_OPTIONAL = {"matplotlib": "plot", "pyarrow": "cli", "pynndescent": "neighbors"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -25,7 +25,6 @@ from ..methods import add_estimator, parameters_of
 from ..options import add_output, add_output_format, add_table
 from ..writing import Target, write_result
 
-SUMMARY = "spectra and certificates along a path of bandwidths"
 # Bandwidths by default: their number, and the factor below and above the one that `embed` would choose.
 _COUNT, _REACH = 11, 2.0
 # Bandwidths of a path, each of which costs a fit: a larger number is a typing error, and must not be allocated.

@@ -1,5 +1,5 @@
-"""One page for the browser, in one file: the embedding to explore, its certificate in plain words and, with --method sdp, a
-slider over bandwidths.
+"""One page for the browser, in one file: the embedding to explore, its certificate in plain words, and a slider over
+bandwidths or numbers of neighbours.
 
 examples:
   elliptope report wine.csv --standardize --label class -o report.html
@@ -15,21 +15,20 @@ from typing import Any
 import numpy as np
 
 from ...report.content import collect
-from ...report.write import page_bytes, plotly_script
+from ...report.write import page_bytes
 from ..console import Console
 from ..data import Column
-from ..errors import CommandError, ExitCode, UsageError, missing_extra
+from ..errors import CommandError, ExitCode, UsageError
 from ..fitting import exit_code, facts, fit, preparation, read_training_data
 from ..methods import add_estimator, estimator_of, table_options
 from ..models import Model, check_model_output, column_names, load_model, save_model
 from ..options import add_output, add_table
 from ..streams import STANDARD, check_output, open_output
 from ..tables import has_table_suffix
-from ..tables.text import is_number
+from ..tables.cells import is_number
 from ..writing import Target
 from .path import bandwidths
 
-SUMMARY = "a page for the browser"
 _SUFFIXES = ("", ".html", ".htm")
 
 
@@ -43,6 +42,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="LIST",
         help="of the slider: 1,2,3, or low:high:count with equal ratios (default: 11; fewer, or none, for many rows)",
     )
+    parser.add_argument(
+        "--neighbor-counts",
+        type=_counts,
+        metavar="LIST",
+        help="of the slider, for kernels of neighbours: 10,15,30 (default: 5; none for many rows)",
+    )
     parser.add_argument("--no-path", action="store_true", help="no slider: only the embedding itself")
     parser.add_argument("--coordinates", metavar="FILE", help="write the coordinates, too")
     parser.add_argument("--save-model", metavar="FILE", help="keep the model, for `transform` and `certify`")
@@ -55,13 +60,11 @@ def run(args: argparse.Namespace, console: Console) -> int:
     check_output(args.output, args.force)
     check_model_output(args.save_model, args.force)
     coordinates = Target.beside(args.coordinates, args.force, "--coordinates")
-    library = _library()
     model = None if args.format or has_table_suffix(args.input) else _stored(args)
     if model is None:
         model = fit(estimator_of(args), args, read_training_data(args, console), console)
-    kept = {column.name: column.values for column in (model.id, model.label) if column is not None}
     if coordinates is not None:
-        coordinates.check_columns(kept)
+        coordinates.check_columns(model.kept)
     if not hasattr(model.est, "certificate_"):
         raise CommandError(f"{args.input}: a {type(model.est).__name__} has no report; other embeddings have one")
     # Written before the slider, which takes longest and may be interrupted.
@@ -69,7 +72,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
         save_model(model, args.save_model, args.force)
         console.note(f"written: {args.save_model}")
     if coordinates is not None:
-        coordinates.write({**kept, "z": model.est.embedding_}, console, column_names(model.est))
+        coordinates.write({**model.kept, "z": model.est.embedding_}, console, column_names(model.est))
     with open_output(args.output, args.force) as file:
         report = collect(
             model.est,
@@ -77,18 +80,45 @@ def run(args: argparse.Namespace, console: Console) -> int:
             y_name=None if model.label is None else model.label.name,
             row_names=None if model.id is None else [str(value) for value in model.id.values.tolist()],
             first_row=1,
+            columns=_columns(model),
+            row_numbers=model.preparation.row_numbers(len(model.est.embedding_)),
             bandwidths=None if args.no_path else args.bandwidths or "auto",
+            neighbors=None if args.no_path else args.neighbor_counts or "auto",
             title=args.title or model.source or args.input,
             preparation=preparation(model),
             verbose=not console.quiet,
         )
-        file.write(page_bytes(report, library))
+        file.write(page_bytes(report))
+    asks = {"σ": "--bandwidths", "k": "--neighbor-counts"}.get(report.symbol or "")
     if report.note and not report.interrupted:  # that has had its warning
-        console.note(f"{report.note} (--bandwidths asks for others)" if report.symbol == "σ" else report.note)
+        console.note(f"{report.note} ({asks} asks for others)" if asks else report.note)
     console.note(f"written: {args.output}")
     outputs = {"output": args.output, "model": args.save_model, "coordinates": args.coordinates}
     console.result({**facts(model), **outputs})
     return ExitCode.INTERRUPTED if report.interrupted else exit_code(model.est)
+
+
+def _counts(text: str) -> list[int]:
+    """``10,15,30``."""
+    try:
+        values = [int(part) for part in text.split(",")]
+    except ValueError:
+        values = []
+    if not values or min(values) < 2:
+        raise argparse.ArgumentTypeError(f"must be whole numbers from 2 on, as 10,15,30, got {text!r}")
+    return values
+
+
+def _columns(model: Model) -> dict[str, Any] | None:
+    """The columns as they are in the table; None where they were embedded as they are."""
+    points, rows = model.est.training_.points, model.est.training_.rows
+    if model.standardizer is None or points is None:
+        return None
+    n = len(model.est.embedding_)
+    names = model.names or [f"column {j + 1}" for j in range(points.shape[1])]
+    values = np.full((n, points.shape[1]), np.nan)
+    values[rows] = points * model.standardizer.scale + model.standardizer.mean
+    return dict(zip(names, values.T, strict=True))
 
 
 def _check_page(path: str) -> None:
@@ -97,13 +127,6 @@ def _check_page(path: str) -> None:
     suffix = Path(path).suffix.lower()
     if suffix not in _SUFFIXES:
         raise UsageError(f"{path}: a page is HTML, not {suffix}; name it .html (a browser prints it, as PDF too)")
-
-
-def _library() -> str:
-    try:
-        return plotly_script()
-    except ImportError as error:
-        raise missing_extra("report pages", "report", error) from None
 
 
 def _stored(args: argparse.Namespace) -> Model:

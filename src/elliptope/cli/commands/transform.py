@@ -13,12 +13,10 @@ from ..cluster import add_cluster, connected, is_on_cluster, transform_folder
 from ..console import Console
 from ..data import read_data
 from ..errors import ExitCode
-from ..fitting import check_sparse
+from ..fitting import check_sparse, describe
 from ..models import column_names, load_model
-from ..options import add_output, add_output_format, add_table, form_of, selection_of
+from ..options import add_output, add_output_format, add_table, form_of, preparation_of, selection_of
 from ..writing import Target, write_result
-
-SUMMARY = "coordinates of new rows, by a model"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="INPUT", help="table, or - for standard input")
     add_output(parser, "coordinates (default: -, standard output)")
     add_output_format(parser)
-    add_table(parser, weight=False)
+    add_table(parser, training=False)
     add_cluster(parser)
 
 
@@ -36,16 +34,15 @@ def run(args: argparse.Namespace, console: Console) -> int:
             return transform_folder(args, console)
     target = Target.of(args, console)
     model = load_model(args.model, "; the order is MODEL INPUT")
-    data = read_data(args.input, form_of(args), selection_of(args), model.names)
-    model.check_columns(data)
+    data = read_data(args.input, form_of(args), selection_of(args), preparation_of(args), model.preparation)
     check_sparse(data, model.est)
     target.check_columns(data.kept)
-    console.note(data.describe())
-    console.name_row = data.name_row
+    describe(data, console)
     with warnings.catch_warnings():
         # Columns have been matched by name already; scikit-learn gets an array without names.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         Z = model.est.transform(model.inputs(data.X))
     facts = {"model": args.model, "source": data.source, "n_samples": len(Z), "n_components": Z.shape[1]}
+    facts["rows_left_out"] = [i + 1 for i in data.preparation.dropped]
     write_result(target, {**data.kept, "z": Z}, facts, console, column_names(model.est))
     return ExitCode.OK

@@ -6,16 +6,18 @@ columns with names of their own.
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from ..._utils.arrays import Array
 from ..errors import CommandError, UsageError
 from ..streams import is_stream
 from .arrays import open_archive, read_npy, read_npz, write_npy, write_npz
-from .base import Reader
+from .base import Raw, Reader
+from .compression import uncompressed
 from .parquet import ParquetFolder, ParquetReader, pyarrow, write_parquet
 from .sparse import is_sparse_archive, read_archive, read_matrix_market
 from .text import Dialect, TextReader, write_text
@@ -25,11 +27,13 @@ __all__ = [
     "WRITTEN_FORMATS",
     "Array",
     "Form",
+    "Raw",
     "Reader",
     "check_writer",
     "flatten",
     "format_of",
     "has_table_suffix",
+    "is_compressed",
     "open_reader",
     "write_table",
 ]
@@ -39,6 +43,8 @@ FORMATS = (*WRITTEN_FORMATS, "mtx")
 _SUFFIXES = {**{f".{name}": name for name in FORMATS}, ".tab": "tsv", ".pq": "parquet"}
 _SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
+# Formats that are also read from files compressed by gzip, and those that are written so.
+_COMPRESSED_INPUT, _COMPRESSED_OUTPUT = ("csv", "tsv", "mtx"), ("csv", "tsv")
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,7 @@ def format_of(path: str, given: str | None, option: str = "--format") -> str:
         return given
     if is_stream(path):
         return "csv"
-    suffix = Path(path).suffix.lower()
+    suffix = _suffix(path)
     if suffix in _SPREADSHEETS:
         raise UsageError(f"{path}: a spreadsheet is neither read nor written; save it as CSV, and name that")
     if Path(path).is_dir():
@@ -73,11 +79,22 @@ def format_of(path: str, given: str | None, option: str = "--format") -> str:
 
 
 def has_table_suffix(path: str) -> bool:
-    return is_stream(path) or Path(path).suffix.lower() in _SUFFIXES
+    return is_stream(path) or _suffix(path) in _SUFFIXES
+
+
+def _suffix(path: str) -> str:
+    """The suffix that tells the format, before that of compression."""
+    return Path(path.removesuffix(".gz")).suffix.lower()
+
+
+def is_compressed(path: str) -> bool:
+    return path.endswith(".gz") and not is_stream(path)
 
 
 def open_reader(stream: BinaryIO, source: str, format: str, form: Form) -> Reader:
-    """A reader of the table in ``stream``, which knows its columns."""
+    """A reader of the table in ``stream``, which knows its columns. Its first bytes tell whether it is compressed."""
+    if format in _COMPRESSED_INPUT:
+        stream = uncompressed(stream, source)
     if format == "npy":
         return read_npy(stream, source)
     if format == "npz":
@@ -95,17 +112,24 @@ def open_reader(stream: BinaryIO, source: str, format: str, form: Form) -> Reade
     )
 
 
-def check_writer(format: str) -> None:
+def check_writer(format: str, path: str) -> None:
     """Raise, before anything is computed, if this format is not written, or if the library for it is missing."""
+    if is_compressed(path) and format not in _COMPRESSED_OUTPUT:
+        raise UsageError(f"{path}: {format} is not written with gzip, only {' and '.join(_COMPRESSED_OUTPUT)} are")
     if format not in WRITTEN_FORMATS:
         raise CommandError(f"{format} is read, and not written; write one of {', '.join(WRITTEN_FORMATS)}")
     if format == "parquet":
         pyarrow()
 
 
-def write_table(arrays: dict[str, Array], stream: BinaryIO, format: str, names: Sequence[str] | None = None) -> None:
-    """Write a table; ``names`` are those of the columns of its matrix."""
-    if format == "npy":
+def write_table(
+    arrays: dict[str, Array], stream: BinaryIO, format: str, names: Sequence[str] | None = None, *, compress: bool = False
+) -> None:
+    """Write a table; ``names`` are those of the columns of its matrix. ``compress``: by gzip, without its date."""
+    if compress:
+        with gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as packed:
+            write_table(arrays, cast(BinaryIO, packed), format, names)
+    elif format == "npy":
         write_npy(arrays, stream)
     elif format == "npz":
         write_npz(arrays, stream)

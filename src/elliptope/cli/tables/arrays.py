@@ -16,7 +16,8 @@ from numpy.lib.npyio import NpzFile
 
 from ..._utils.arrays import Array
 from ..errors import TableError, listing
-from .base import Reader
+from .base import Raw, Reader
+from .cells import texts_of
 
 _DAMAGED = (ValueError, EOFError, KeyError, OverflowError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
@@ -32,15 +33,18 @@ class ArrayReader(Reader):
     def default(self) -> list[int]:
         return self._default
 
-    def read(self, numbers: Sequence[int], others: Sequence[int]) -> tuple[Array, list[Array]]:
+    def read(self, numbers: Sequence[int], others: Sequence[int]) -> Raw:
         n = len(self._columns[0])
-        X = np.empty((n, len(numbers)))
+        X, texts = np.full((n, len(numbers)), np.nan), {}
         for k, j in enumerate(numbers):
             column = self._columns[j]
-            if column.dtype.kind not in "biuf":
-                raise self.not_numbers(j, f"values of type {column.dtype}")
-            X[:, k] = column
-        return X, [as_text(self._columns[j]) for j in others]
+            if column.dtype.kind in "biuf":
+                X[:, k] = column
+            elif column.dtype.kind == "c":
+                raise self.error(f"values of type {column.dtype} where numbers are expected; use --drop {j + 1}", j=j)
+            else:
+                texts[j] = texts_of(map(str, as_text(column).tolist()))
+        return Raw(X, [as_text(self._columns[j]) for j in others], texts)
 
 
 def as_text(column: Array) -> Array:

@@ -8,14 +8,32 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence, Set
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from ..._utils.arrays import Array
 from ..errors import TableError, shown
+from .cells import Texts
 
 # Names that need no quotes and fit into a line.
 _PLAIN = re.compile(r"[\w.][\w.-]{0,39}")
+
+
+class Raw(NamedTuple):
+    """Columns as they were read.
+
+    Attributes
+    ----------
+    X : (n, p) array of float64, or sparse matrix in compressed rows
+        NaN where a cell is missing or text.
+    others : list of (n,) arrays
+        Columns that were not read as numbers.
+    texts : dict of int to Texts
+        The cells that are text, by the position of their column, where a column has any.
+    """
+
+    X: Any
+    others: list[Array]
+    texts: dict[int, Texts]
 
 
 class Reader(ABC):
@@ -31,8 +49,6 @@ class Reader(ABC):
         The columns that are features by default.
     header : bool or None
         Whether names were found in the first line; None for formats that have no such line.
-    has_label : bool
-        Whether a column has been chosen as the label.
     unread : list of str
         Names of columns that cannot be read.
     index : set of int
@@ -42,7 +58,6 @@ class Reader(ABC):
     source: str
     names: list[str | None]
     header: bool | None = None
-    has_label: bool = False
     unread: Sequence[str] = ()
     index: Set[int] = frozenset()
 
@@ -51,8 +66,12 @@ class Reader(ABC):
         return list(range(len(self.names)))
 
     @abstractmethod
-    def read(self, numbers: Sequence[int], others: Sequence[int]) -> tuple[Array, list[Array]]:
-        """The columns ``numbers`` as a float64 matrix, not necessarily finite, and the columns ``others`` as they are."""
+    def read(self, numbers: Sequence[int], others: Sequence[int]) -> Raw:
+        """The columns ``numbers`` as float64, and the columns ``others`` as they are."""
+
+    def hint(self, cell: str) -> str | None:
+        """What to do about a text that looks like a number written in another way; None for other texts."""
+        return None
 
     def row(self, i: int) -> str:
         """Name of row ``i`` (from 0) in messages."""
@@ -76,26 +95,3 @@ class Reader(ABC):
         places = [] if i is None else [self.row(i)]
         places += [] if j is None else [self.column(j)]
         return TableError(self.source, problem, ", ".join(places))
-
-    def check_finite(self, X: Array, columns: Sequence[int]) -> None:
-        """Raise for the first value, row by row, that is missing or infinite."""
-        bad = ~np.isfinite(X)
-        if bad.any():
-            i, j = (int(k) for k in np.argwhere(bad)[0])
-            problem = "a value is missing (NaN)" if np.isnan(X[i, j]) else f"{X[i, j]} is not a finite number"
-            count = int(bad.any(axis=1).sum())
-            more = f"; {count} rows have such values" if count > 1 else ""
-            raise self.error(f"{problem}{more}; {self.cure(columns[j])}", i, columns[j])
-
-    def not_numbers(self, j: int, kind: str) -> TableError:
-        return self.error(f"{kind} where numbers are expected; {self.remedy(j)}", j=j)
-
-    def remedy(self, j: int) -> str:
-        """What to do about a column without numbers."""
-        name = self.handle(j)
-        keep = "" if self.has_label else f", or keep it with --label {name}"
-        return f"leave the column out with --drop {name}{keep}"
-
-    def cure(self, j: int) -> str:
-        """What to do about missing values."""
-        return f"fill it in, take such rows out of the table, or leave the column out with --drop {self.handle(j)}"

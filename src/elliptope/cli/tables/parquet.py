@@ -10,7 +10,8 @@ import numpy as np
 
 from ..._utils.arrays import Array
 from ..errors import TableError, missing_extra
-from .base import Reader
+from .base import Raw, Reader
+from .cells import texts_of
 
 # Prefix that pandas gives an index without a name.
 _INDEX = "__index_level_"
@@ -43,30 +44,26 @@ class ParquetReader(Reader):
         if repeated is not None:  # pyarrow finds columns by their names
             raise TableError(self.source, f"two columns are named {repeated!r}; rename one")
 
-    def read(self, numbers: Sequence[int], others: Sequence[int]) -> tuple[Array, list[Array]]:
+    def read(self, numbers: Sequence[int], others: Sequence[int]) -> Raw:
         pa, _ = pyarrow()
         names = self._schema.names
-        for j in numbers:
-            self._check_numeric(pa, j)
         try:
             table = self._file.read(columns=[names[j] for j in sorted({*numbers, *others})], use_threads=False)
         except (pa.ArrowException, OSError) as error:
             raise TableError(self.source, f"damaged ({error})") from None
-        X = np.empty((table.num_rows, len(numbers)))
+        X, texts = np.full((table.num_rows, len(numbers)), np.nan), {}
         for k, j in enumerate(numbers):
             column = table.column(names[j])
             if pa.types.is_boolean(column.type):
                 column = column.cast(pa.uint8())
-            X[:, k] = column.cast(pa.float64(), safe=False).to_numpy()  # nulls become NaN
-        return X, [_as_array(pa, table.column(names[j])) for j in others]
+            if _is_numeric(pa, column.type):
+                X[:, k] = column.cast(pa.float64(), safe=False).to_numpy()  # nulls become NaN
+            else:
+                texts[j] = texts_of(map(str, _as_array(pa, column).tolist()))
+        return Raw(X, [_as_array(pa, table.column(names[j])) for j in others], texts)
 
     def unnamed(self, j: int) -> str:
         return "the index of a pandas table"
-
-    def _check_numeric(self, pa: Any, j: int) -> None:
-        kind, types = self._schema.field(j).type, pa.types
-        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)):
-            raise self.not_numbers(j, f"values of type {kind}")
 
 
 class ParquetFolder(ParquetReader):
@@ -92,9 +89,15 @@ def _index_columns(schema: Any) -> set[int]:
         return set()
 
 
+def _is_numeric(pa: Any, kind: Any) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+
+
 def _as_array(pa: Any, column: Any) -> Array:
     """Numbers without gaps as numbers, everything else as text."""
     kind = column.type
+    if pa.types.is_timestamp(kind):  # Python has no nanoseconds
+        column = column.cast(pa.timestamp("us", kind.tz), safe=False)
     if not column.null_count and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         return column.to_numpy()
     return np.array(["" if value is None else str(value) for value in column.to_pylist()], dtype=object)

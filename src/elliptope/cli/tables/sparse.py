@@ -13,7 +13,7 @@ from scipy import sparse
 from ..._utils.arrays import Array
 from ..errors import TableError
 from .arrays import ArrayReader, as_text, check_block
-from .base import Reader
+from .base import Raw, Reader
 
 # What save_npz calls the parts of a matrix.
 _COMPRESSED = ("indptr", "indices", "data")
@@ -37,31 +37,24 @@ class SparseReader(Reader):
     def default(self) -> list[int]:
         return list(range(self._X.shape[1]))
 
-    def read(self, numbers: Sequence[int], others: Sequence[int]) -> tuple[Any, list[Array]]:
+    def read(self, numbers: Sequence[int], others: Sequence[int]) -> Raw:
         """The columns ``numbers`` as a sparse matrix."""
         p = self._X.shape[1]
         beside = [j for j in numbers if j >= p]
         X = sparse.hstack([self._X, *(self._as_numbers(j) for j in beside)], format="csr") if beside else self._X
         chosen = [j if j < p else p + beside.index(j) for j in numbers]
         X = X if chosen == list(range(X.shape[1])) else X[:, chosen]
-        return X.astype(np.float64), [self._dense(j) for j in others]
+        return Raw(X.astype(np.float64), [self._dense(j) for j in others], {})
 
     def _as_numbers(self, j: int) -> sparse.csr_array:
         column = self._dense(j)
         if column.dtype.kind not in "biuf":
-            raise self.not_numbers(j, f"values of type {column.dtype}")
+            raise self.error(f"values of type {column.dtype} where numbers are expected", j=j)
         return sparse.csr_array(column[:, None])
 
     def _dense(self, j: int) -> Array:
         p = self._X.shape[1]
         return self._X[:, [j]].toarray().ravel() if j < p else as_text(self._columns[j - p])
-
-    def check_finite(self, X: Any, columns: Sequence[int]) -> None:
-        entries = sparse.coo_array(X)
-        bad = np.flatnonzero(~np.isfinite(entries.data))
-        if len(bad):
-            i, j = int(entries.row[bad[0]]), columns[int(entries.col[bad[0]])]
-            raise self.error(f"{entries.data[bad[0]]} is not a finite number; {self.cure(j)}", i, j)
 
 
 def is_sparse_archive(names: Sequence[str]) -> bool:

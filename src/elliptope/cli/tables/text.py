@@ -20,13 +20,12 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from ..._utils.arrays import Array
-from ..errors import TableError, UsageError, shown
-from .base import Reader
+from ..errors import TableError, UsageError
+from .base import Raw, Reader
+from .cells import Texts, is_missing, is_number, truth
 
 # Delimiters to suggest when the current one splits nothing.
 _DELIMITERS = (",", ";", "\t", "|", " ")
-_MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-", "."}
-_TRUTH = {"true": 1.0, "false": 0.0}
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*")
 # The first line that names the delimiter for spreadsheets.
@@ -78,9 +77,13 @@ class TextReader(Reader):
         if not self._first_rows:
             raise TableError(source, "there is a header, but no row of data (--no-header if line 1 is data)")
 
-    def read(self, numbers: Sequence[int], others: Sequence[int]) -> tuple[Array, list[Array]]:
+    def read(self, numbers: Sequence[int], others: Sequence[int]) -> Raw:
         values = array("d")
-        texts: list[list[str]] = [[] for _ in others]
+        odd: dict[int, tuple[list[int], list[str]]] = {
+            j: ([], []) for j in numbers
+        }  # rows and texts of cells that are neither numbers nor missing
+        kept: list[list[str]] = [[] for _ in others]
+        known: dict[str, str] = {}  # one copy of every text
         width, comma = len(self.names), self.dialect.decimal != "."
         for line, row in self._all_rows():
             self._lines.append(line)
@@ -90,16 +93,22 @@ class TextReader(Reader):
             if comma:
                 cells = [self._with_point(cell) for cell in cells]
             try:
-                numeric = list(map(float, cells))
+                numeric = None if "_" in "".join(cells) else list(map(float, cells))
             except ValueError:
-                numeric = self._slowly(row, numbers)
+                numeric = None
+            if numeric is None:
+                numeric = list(map(self._value, cells))
+                for j, value in zip(numbers, numeric, strict=True):
+                    if value != value and not is_missing(row[j]):
+                        text = _without_mark(row[j].strip())
+                        odd[j][0].append(len(self._lines) - 1)
+                        odd[j][1].append(known.setdefault(text, text))
             values.extend(numeric)
-            if "_" in "".join(cells):  # Python reads 1_000 as a number; in a table it is a name
-                self._blame(row, numbers)
-            for text, j in zip(texts, others, strict=True):
-                text.append(_without_mark(row[j]))
+            for column, j in zip(kept, others, strict=True):
+                column.append(_without_mark(row[j]))
         X = np.frombuffer(values, dtype=np.float64).reshape(len(self._lines), len(numbers))
-        return X, [np.array(text, dtype=object) for text in texts]
+        texts = {j: Texts(np.array(rows), cells) for j, (rows, cells) in odd.items() if rows}
+        return Raw(X, [np.array(column, dtype=object) for column in kept], texts)
 
     def row(self, i: int) -> str:
         return f"row {i + 1} (line {self._lines[i]})"
@@ -186,40 +195,27 @@ class TextReader(Reader):
             problem += " (a cell with a comma, decimal or other, needs quotes)"
         return TableError(self.source, problem, f"row {len(self._lines)} (line {line})")
 
-    def _slowly(self, row: list[str], numbers: Sequence[int]) -> list[float]:
-        """The current row, in which some cells are not numbers to Python: truth values are converted."""
-        self._blame(row, numbers)
-        cells = [self._with_point(row[j]) for j in numbers]
-        return [_TRUTH[cell.strip().lower()] if _is_truth(cell) else float(cell) for cell in cells]
-
-    def _blame(self, row: list[str], numbers: Sequence[int]) -> None:
-        """Raise for the first cell of the current row that is not a number."""
-        i = len(self._lines) - 1
-        for j in numbers:
-            if not self._number(row[j]):
-                raise self.error(self._explain(row[j], i, j), i, j)
-
-    def _explain(self, cell: str, i: int, j: int) -> str:
-        if cell.strip().lower() in _MISSING:
-            problem = f"a value is missing ({shown(cell)})" if cell.strip() else "the cell is empty"
-            last = i == 0 and j == len(self.names) - 1 and not cell.strip()
-            return f"{problem}; {'do lines end with a delimiter? if not, ' if last else ''}{self.cure(j)}"
-        problem = f"{shown(cell)} is not a number"
+    def hint(self, cell: str) -> str | None:
         decimal = self.dialect.decimal == "." and _DECIMAL_COMMA.fullmatch(cell)
         if self.dialect.decimal == "." and _THOUSANDS.fullmatch(cell):
             other = "; if it is a decimal comma, use --decimal ," if decimal and self.dialect.delimiter != "," else ""
-            return f"{problem}; if the comma separates thousands, remove it{other}"
+            return f"if the comma separates thousands, remove it{other}"
         if decimal:
-            return f"{problem}; if that is a decimal comma, use --decimal ,"
+            return "if that is a decimal comma, use --decimal ,"
         if self.dialect.decimal != "." and is_number(cell):
-            return f"{problem} with --decimal {self.dialect.decimal}"
-        delimiter = next((d for d in ";\t|" if d in cell), None)
-        if delimiter is not None:
-            return f"{problem}; is the delimiter {delimiter!r}? (--delimiter)"
-        return f"{problem}; {self.remedy(j)}" if i == 0 else problem
+            return f"it has no decimal comma, as --decimal {self.dialect.decimal} says"
+        parts = {d: cell.split(d) for d in ";\t|" if d in cell}
+        numeric = (d for d, cells in parts.items() if all(is_number(part.replace(",", ".")) for part in cells))
+        delimiter = next(numeric, None)
+        return None if delimiter is None else f"is the delimiter {delimiter!r}? (--delimiter)"
+
+    def _value(self, cell: str) -> float:
+        """The number in a cell with a decimal point; NaN where there is none."""
+        value = truth(cell)
+        return (float(cell) if is_number(cell) else np.nan) if value is None else value
 
     def _number(self, cell: str) -> bool:
-        return _is_truth(cell) or is_number(self._with_point(cell))
+        return truth(cell) is not None or is_number(self._with_point(cell))
 
     def _with_point(self, cell: str) -> str:
         """The cell with a decimal point. A cell that has one already is made invalid."""
@@ -229,18 +225,6 @@ class TextReader(Reader):
 
 def _count(cells: int) -> str:
     return f"{cells} cell{'' if cells == 1 else 's'}"
-
-
-def _is_truth(cell: str) -> bool:
-    return cell.strip().lower() in _TRUTH
-
-
-def is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return "_" not in cell
 
 
 def _looks_like_formula(cell: str) -> bool:
@@ -261,7 +245,7 @@ def looks_like_header(first: Sequence[str], second: Sequence[str] | None, number
     It does if a column has a word in the first row and a number in the second. Where no column decides (all are text, or
     there is no second row), it does if the first row has no number at all. A missing value is not a word.
     """
-    words = [not number(cell) and cell.strip().lower() not in _MISSING for cell in first]
+    words = [not number(cell) and not is_missing(cell) for cell in first]
     if second is not None and any(word and number(cell) for word, cell in zip(words, second, strict=False)):
         return True
     return any(words) and not any(number(cell) for cell in first)

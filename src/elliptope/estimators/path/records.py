@@ -1,4 +1,4 @@
-"""What a path returns: a record per bandwidth, or per spread, and what follows from all of them together."""
+"""What a path returns: a record per value of what varies, and what follows from all of them together."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ import numpy as np
 from scipy.linalg import orthogonal_procrustes
 
 from ..._utils.arrays import Array
+from ..._utils.notebook import table
 from ..._utils.rounding import round_up
 from ...sdp import Certificate
 
 # Of the parameters that vary along paths.
-SYMBOLS = {"bandwidth": "σ", "spread": "η"}
+SYMBOLS = {"bandwidth": "σ", "spread": "η", "n_neighbors": "k"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PathRecord:
-    """The optimum at one bandwidth, or at one spread.
+    """The optimum at one bandwidth, spread or number of neighbours.
 
     Attributes
     ----------
@@ -39,6 +40,10 @@ class PathRecord:
         Wall-clock time of the fit.
     spread : float or None
         η, where that is what varies along the path.
+    n_neighbors : int or None
+        k, where that is what varies along the path.
+    log_density : (n,) array or None
+        Log density of the training points, low for outliers; None in a record that comes from a file.
     """
 
     bandwidth: float
@@ -51,10 +56,13 @@ class PathRecord:
     n_products: int
     seconds: float
     spread: float | None = None
+    n_neighbors: int | None = None
+    log_density: Array | None = None
 
     def __str__(self) -> str:
         c = self.certificate
-        at = f"σ = {self.bandwidth:.6g}" if self.spread is None else f"η = {self.spread:.6g}"
+        parameter = next((name for name in ("spread", "n_neighbors") if getattr(self, name) is not None), "bandwidth")
+        at = f"{SYMBOLS[parameter]} = {getattr(self, parameter):.6g}"
         return (
             f"{at}  {self.status}  gap {round_up(c.relative_gap)} ({c.grade})  "
             f"rank {len(self.eigenvalues)}  products {self.n_products}  {self.seconds:.2f} s"
@@ -136,6 +144,24 @@ class Path:
         number = f"{len(self.records)} {self.parameter}s from {low:.6g} to {high:.6g}"
         return f"{type(self).__name__}({number}: {counts}{missing})"
 
+    def _repr_html_(self) -> str:
+        """A row per record, for notebooks."""
+        named = f"{self.parameter} {SYMBOLS[self.parameter]}"
+        heads = (named, "status", "relative gap", "grade", "rank", "products", "seconds")
+        rows = [
+            (
+                f"{value:.6g}",
+                record.status,
+                f"at most {round_up(record.certificate.relative_gap)}",
+                record.certificate.grade,
+                str(len(record.eigenvalues)),
+                str(record.n_products),
+                f"{record.seconds:.2f}",
+            )
+            for value, record in zip(self.values, self.records, strict=True)
+        ]
+        return table(heads, rows) + (f"<p>{len(self.missing)} missing</p>" if self.missing else "")
+
 
 class BandwidthPath(Path):
     """What :func:`bandwidth_path` returns.
@@ -186,6 +212,12 @@ class SpreadPath(Path):
     def distance_bounds(self) -> Array:
         """``certificate.distance_bound`` of every record, shape (m,)."""
         return np.array([record.certificate.distance_bound for record in self.records])
+
+
+class NeighborPath(Path):
+    """Fits that differ in the number of neighbours."""
+
+    parameter = "n_neighbors"
 
 
 def align(Z: Array, onto: Array, w: Array) -> Array:

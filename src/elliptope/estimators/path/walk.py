@@ -43,6 +43,7 @@ def walk(
     order = sorted(set(values), reverse=True)
     bar = ProgressBar(len(order), bool(verbose))
     if file is not None and done:
+        bar.start(len(done))
         bar.update(len(done), f"from {file.path}")
     try:
         for value in order:
@@ -86,6 +87,7 @@ def record_of(
         n_products=est.n_products_,
         seconds=time.perf_counter() - begin,
         spread=spread,
+        log_density=est.training_.log_density,
     )
 
 

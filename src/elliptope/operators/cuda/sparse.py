@@ -83,9 +83,7 @@ class DeviceStorage(SparseStorage):
         V, out = V.contiguous(), torch.empty((self.n, r), dtype=values.dtype, device=values.device)
         width = max(1 << (r - 1).bit_length(), 2)
         chunk = min(_SUMS // width, _ENTRIES)
-        csr_product[(self.n,)](
-            self._starts, self._indices, values, diagonal, V, out, r, R=width, CHUNK=chunk, num_warps=1
-        )
+        csr_product[(self.n,)](self._starts, self._indices, values, diagonal, V, out, r, R=width, CHUNK=chunk, num_warps=1)
         return out
 
 

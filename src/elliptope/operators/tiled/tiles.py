@@ -10,6 +10,7 @@ run at the same time.
 from __future__ import annotations
 
 import math
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -40,6 +41,7 @@ class Tiles(ABC):
         self.n = n
         self.n_jobs = n_jobs
         self.dtype = dtype
+        self._buffers = threading.local()
 
     @abstractmethod
     def filler(self, rows: slice, columns: slice) -> Fill:
@@ -49,46 +51,61 @@ class Tiles(ABC):
         """The same tiles in float32; None where there are none."""
         return None
 
-    def hollow_matmat(self, V: Array, squared: bool = False, *, border: int = 0) -> Array:
-        """(K - Diag(diag K)) V in float64, shape (n, r), Fortran-ordered; of the entries of K, or of their squares.
+    def hollow_matmat(self, V: Array, squared: bool = False) -> Array:
+        """(K - Diag(diag K)) V in float64, shape (n, r), Fortran-ordered; of the entries of K, or of their squares."""
+        V, scale = self.scaled(np.asarray(V, dtype=np.float64))
+        thin = self.in_tiles(V)
+        G = self.triangle(thin, range(len(thin)), squared, math.ceil(math.sqrt(len(thin)) / 2))
+        return np.asfortranarray(flatten(G)[: self.n] * scale)
 
-        With a ``border``, a multiple of the tile, only entries between points on different sides of it count: those from it
-        on, and those before.
-        """
-        V, scale = self._scaled(np.asarray(V, dtype=np.float64))
-        r = V.shape[1]
-        count = -(-self.n // TILE)
-        width = math.ceil(math.sqrt(count) / 2)  # of a block, in tiles: twice as many blocks as tiles in a block
-        padded = np.zeros((count * TILE, r), dtype=self.dtype)
+    def in_tiles(self, V: Array) -> Array:
+        """V in groups of rows as tiles take them, (tiles, TILE, r), with zeros at the end."""
+        padded = np.zeros((-(-self.n // TILE) * TILE, V.shape[1]), dtype=self.dtype)
         padded[: self.n] = V
-        V, G = split(padded), np.zeros((count, TILE, r))
-        width = max(width, _WIDE) if border else width
-        rows = _cut(border // TILE, count, width)
-        columns = _cut(0, border // TILE, width) if border else rows
+        return split(padded)
+
+    def triangle(self, V: Array, tiles: range, squared: bool, width: int = _WIDE) -> Array:
+        """What pairs of points in these rows of tiles contribute, (tiles, TILE, r), block after block of so many tiles.
+
+        ``V`` is :meth:`in_tiles`.
+        """
+        G, blocks = np.zeros((len(tiles), *V.shape[1:])), _cut(tiles, width)
 
         def multiply(a: int, b: int) -> None:
-            self._add_block(V, G, rows[a], columns[b], squared)
+            self._add_block(V, (G, G), blocks[a], blocks[b], squared, (tiles.start, tiles.start))
 
-        if border:
-            run_in_order(product(range(len(rows)), range(len(columns))), multiply, 1)
-        else:
-            run_in_order(tournament(len(rows)), multiply, self.n_jobs)
-        return np.asfortranarray(G.reshape(count * TILE, r)[: self.n] * scale)
+        run_in_order(tournament(len(blocks)), multiply, self.n_jobs)
+        return G
 
-    def _scaled(self, V: Array) -> tuple[Array, Array]:
+    def rectangle(self, V: Array, rows: range, columns: range, squared: bool) -> tuple[Array, Array]:
+        """What pairs of a point in ``rows`` and one in ``columns``, which come before, contribute to either."""
+        sums = np.zeros((len(rows), *V.shape[1:])), np.zeros((len(columns), *V.shape[1:]))
+        above, left = _cut(rows, _WIDE), _cut(columns, _WIDE)
+
+        def multiply(a: int, b: int) -> None:
+            self._add_block(V, sums, above[a], left[b], squared, (rows.start, columns.start))
+
+        run_in_order(product(range(len(above)), range(len(left))), multiply, 1)
+        return sums
+
+    def scaled(self, V: Array) -> tuple[Array, Array]:
         """V with columns scaled by powers of two to the range of single precision, and the scales; (n, r) and (r,)."""
         if self.dtype is np.float64:
             return V, np.ones(V.shape[1])
         _, exponents = np.frexp(np.abs(V).max(axis=0, initial=0.0))
         return np.ldexp(V, -exponents), np.ldexp(1.0, exponents)
 
-    def _add_block(self, V: Array, G: Array, rows: range, columns: range, squared: bool) -> None:
-        """Add to G what the tiles of one block contribute, those on and below the diagonal."""
-        r = V.shape[2]
+    def _add_block(
+        self, V: Array, sums: tuple[Array, Array], rows: range, columns: range, squared: bool, starts: tuple[int, int]
+    ) -> None:
+        """Add what the tiles of one block contribute, those on and below the diagonal, to the sums for rows and for columns.
+
+        These begin with the rows of tiles ``starts``.
+        """
+        (G, H), r = sums, V.shape[2]
         fill = self.filler(*(slice(block.start * TILE, block.stop * TILE) for block in (rows, columns)))
         batch = min(_BATCH // (TILE**2 * V.itemsize), len(columns))
-        T = np.empty((batch, TILE, TILE), dtype=self.dtype)
-        P, Q = np.empty((2, len(columns), TILE, r), dtype=self.dtype)
+        T, P, Q = self._room(batch, len(columns), r)
         start = columns.start
         for i in rows:
             end = min(columns.stop, i + 1)
@@ -102,8 +119,19 @@ class Tiles(ABC):
                     np.square(t, out=t)
                 np.matmul(t, V[j:stop], out=P[j - start : stop - start])
                 np.matmul(t.mT, V[i], out=Q[j - start : stop - start])
-            G[i] += P[: end - start].sum(axis=0, dtype=np.float64)
-            G[start:end] += Q[: end - start]
+            G[i - starts[0]] += P[: end - start].sum(axis=0, dtype=np.float64)
+            H[start - starts[1] : end - starts[1]] += Q[: end - start]
+
+    def _room(self, batch: int, columns: int, r: int) -> tuple[Array, Array, Array]:
+        """Memory of a thread for tiles and their products, kept from block to block: to ask for it takes time.
+
+        A third more in all in workers of Dask, which have the system take it back whenever it is given up.
+        """
+        shapes = (batch, TILE, TILE), (columns, TILE, r), (columns, TILE, r)
+        kept = self._buffers.__dict__
+        if kept.get("shapes") != shapes:
+            kept["shapes"], kept["arrays"] = shapes, tuple(np.empty(shape, dtype=self.dtype) for shape in shapes)
+        return kept["arrays"]
 
 
 class BlockTiles(Tiles):
@@ -124,14 +152,19 @@ class BlockTiles(Tiles):
         return fill
 
 
-def _cut(start: int, stop: int, width: int) -> list[range]:
-    """Tiles from ``start`` to ``stop`` in blocks."""
-    return [range(first, min(first + width, stop)) for first in range(start, stop, width)]
+def _cut(tiles: range, width: int) -> list[range]:
+    """Rows of tiles in blocks."""
+    return [tiles[k : k + width] for k in range(0, len(tiles), width)]
 
 
 def split(V: Array) -> Array:
     """Rows in groups of one tile each: (tiles, TILE, r), a view."""
     return V.reshape(len(V) // TILE, TILE, V.shape[1])
+
+
+def flatten(G: Array) -> Array:
+    """The rows of :func:`split`, one after the other, (rows, r)."""
+    return G.reshape(len(G) * TILE, G.shape[2])
 
 
 def roundings(n: int) -> int:

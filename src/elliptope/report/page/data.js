@@ -1,32 +1,36 @@
 "use strict";
 
-/* The data of the page: arrays unpacked, rows with their names, groups of rows with their colours. */
+/* The data of the page: arrays unpacked, rows with their names, fields by which rows are coloured and compared. */
 
 const report = unpack(JSON.parse(document.getElementById("data").textContent));
 
 function unpack(raw) {
   const { frames, rows, axes } = raw.size;
   const positions = numbers(raw.frames, Float32Array);
-  const scores = numbers(raw.scores, Float32Array);
   const picture = raw.picture?.frames ? numbers(raw.picture.frames, Float32Array) : new Float32Array(2 * rows);
-  /* A layout is that of one fit. */
+  const scores = numbers(raw.scores, Float32Array);
+  const part = (array, k) => array.subarray(k * rows, (k + 1) * rows);
+  /* A layout may be that of one fit, and other estimators than that of the slider have one fit. */
   const drawn = (f) => (picture.length > 2 * rows ? f : 0);
   return {
     ...raw,
     n: rows,
     rows: numbers(raw.rows, Int32Array),
-    scores,
-    values: raw.values && numbers(raw.values, Float32Array),
-    classes: raw.classes && { ...raw.classes, codes: numbers(raw.classes.codes, Int32Array) },
-    columns: raw.columns.map((column) => ({ ...column, steps: numbers(column.steps, Uint8Array) })),
-    /* Frame f is a list of columns: the components, then the density, which is the same at every bandwidth, then the two of
-       the picture, if there is one. */
+    fields: raw.fields.map(unpackField),
+    scores: Array.from({ length: frames }, (_, f) => part(scores, f)),
+    /* Frame f is a list of columns: the components, the density, and the two of the picture, if there is one. */
     frames: Array.from({ length: frames }, (_, f) => [
-      ...Array.from({ length: axes }, (_, a) => positions.subarray((f * axes + a) * rows, (f * axes + a + 1) * rows)),
-      scores,
-      ...[0, 1].map((a) => picture.subarray((2 * drawn(f) + a) * rows, (2 * drawn(f) + a + 1) * rows)),
+      ...Array.from({ length: axes }, (_, a) => part(positions, f * axes + a)),
+      part(scores, f),
+      ...[0, 1].map((a) => part(picture, 2 * drawn(f) + a)),
     ]),
   };
+}
+
+/* A field has `values`, or the `names` of classes and the `codes` of rows, -1 where there is none. */
+function unpackField(field) {
+  if (field.codes) return { ...field, codes: numbers(field.codes, Int32Array) };
+  return { ...field, values: numbers(field.values, Float32Array) };
 }
 
 function numbers(base64, Type) {
@@ -53,63 +57,64 @@ function isComponent(a) {
   return a < report.size.axes;
 }
 
+/* What is known of row i in a field, as text. */
+function textOf(field, i) {
+  return field.codes ? field.names[field.codes[i]] ?? "" : numberText(field.values[i]);
+}
+
 function labelOf(i) {
   if (report.labels) return report.labels[i];
-  if (report.classes) return report.classes.names[report.classes.codes[i]] ?? "";
-  if (report.values) return Number.isNaN(report.values[i]) ? "" : String(Number(report.values[i].toPrecision(6)));
-  return "";
+  return report.target === null ? "" : textOf(report.fields[report.target], i);
 }
 
 function nameOf(i) {
   return report.names ? report.names[i] : "";
 }
 
-/* Colours that most people can tell apart (Okabe and Ito; the last three are Tol's), and symbols for those who cannot: 30 pairs
-   come before one repeats. Paths are drawn in a square from -1 to 1, as plotly.js draws them. */
-const COLOURS = ["blue", "orange", "green", "vermilion", "purple", "sky", "grey", "wine", "olive", "indigo"];
-const SYMBOLS = [
-  ["circle", "M1,0A1,1 0 1,1 0,-1A1,1 0 0,1 1,0Z"],
-  ["square", "M.85,.85H-.85V-.85H.85Z"],
-  ["triangle-up", "M-1.1,.6H1.1L0,-1.1Z"],
-  ["diamond", "M1.1,0L0,1.1L-1.1,0L0,-1.1Z"],
-  ["triangle-down", "M-1.1,-.6H1.1L0,1.1Z"],
-  ["cross", "M1.1,.4H.4V1.1H-.4V.4H-1.1V-.4H-.4V-1.1H.4V-.4H1.1Z"],
-];
-
-/* Characters of a name that fit into a hover box. */
-const LONG = 60;
-
-/* Groups of rows that are drawn alike: { name, members, colour, symbol, path }. Classes that share a group, and rows without
-   a label, come last, in grey. */
-const groups = makeGroups();
-
-function makeGroups() {
-  const all = Array.from({ length: report.n }, (_, i) => i);
-  if (!report.classes) return [group("", all, 0)];
-  const { names, codes, rest } = report.classes;
-  const members = names.map(() => []);
-  const unlabelled = [];
-  for (const i of all) (codes[i] >= 0 ? members[codes[i]] : unlabelled).push(i);
-  const made = names.map((name, k) => group(name, members[k], k));
-  if (rest) made.at(-1).colour = "grey";
-  if (unlabelled.length) made.push({ ...group("no label", unlabelled, 0), colour: "grey" });
-  return made;
-}
-
-function group(name, members, k) {
-  const [symbol, path] = SYMBOLS[k % SYMBOLS.length];
-  return { name, members, colour: COLOURS[k % COLOURS.length], symbol, path };
-}
-
 function css(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
+
+/* Characters of a name that fit into a line. */
+const LONG = 60;
 
 function shorten(text) {
   return text.length > LONG ? `${text.slice(0, LONG)}…` : text;
 }
 
-/* plotly.js reads a little HTML in its texts; here all of it is text. */
-function plain(text) {
-  return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+function escaped(text) {
+  return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/"/g, "&quot;");
+}
+
+function countOf(number, noun) {
+  return `${numberText(number)} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+const SUPERSCRIPT = Object.fromEntries([..."-0123456789"].map((digit, k) => [digit, [..."⁻⁰¹²³⁴⁵⁶⁷⁸⁹"][k]]));
+
+/* Four digits, and all those before the point: 0.1235, 12 346, −1.2 × 10⁻⁷; nothing for a missing value. As in numbers.py. */
+function numberText(value) {
+  if (!Number.isFinite(value)) return "";
+  const size = Math.abs(value);
+  const sign = value < 0 ? "−" : "";
+  const trimmed = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
+  if (size !== 0 && (size < 1e-4 || size >= 1e7)) {
+    const [mantissa, exponent] = size.toExponential(3).split("e");
+    const power = [...exponent.replace("+", "")].map((c) => SUPERSCRIPT[c]).join("");
+    return `${sign}${trimmed(mantissa)}\u00a0×\u00a010${power}`;
+  }
+  const digits = size === 0 ? 0 : Math.max(0, 3 - Math.floor(Math.log10(size)));
+  const [whole, rest] = trimmed(size.toFixed(digits)).split(".");
+  const grouped = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") : whole;
+  return `${sign}${grouped}${rest ? `.${rest}` : ""}`;
+}
+
+/* A share as a percentage with one digit after the point. */
+function percent(share) {
+  return `${(100 * share).toFixed(1)}\u00a0%`;
+}
+
+/* The value at a part from 0 to 1 of sorted values. */
+function quantile(sorted, part) {
+  return sorted[Math.round(part * (sorted.length - 1))];
 }

@@ -1,24 +1,23 @@
 "use strict";
 
-/* Rows that are selected: by lasso, by typing, by the table of outliers; and their way out, as CSV. */
+/* Rows that are selected: on the map, by typing, by the table of outliers, or on the page beside this one. */
 
 const selectedText = document.getElementById("selected");
 /* Row numbers that are written out. */
 const NAMED = 12;
 
-function select(rows) {
-  const chosen = [...new Set(rows)].sort((i, j) => report.rows[i] - report.rows[j]);
+/* Select rows. Where this page is shown beside another, that one is told, unless it has asked for it. */
+function select(rows, tell = true) {
+  const chosen = Array.from(Int32Array.from(new Set(rows)).sort());
   view.selected = chosen.length ? new Set(chosen) : null;
   const named = chosen.slice(0, NAMED).map((i) => report.rows[i]).join(", ");
-  const count = chosen.length === 1 ? "1 row selected" : `${chosen.length} rows selected`;
-  selectedText.textContent = chosen.length ? `${count}: ${named}${chosen.length > NAMED ? ", …" : ""}` : "No rows selected.";
-  for (const id of ["download", "clear"]) document.getElementById(id).disabled = !chosen.length;
-  return restyle();
-}
-
-/* plotly.js numbers points within their group. */
-function lassoed(event) {
-  return event.points.map((point) => groups[point.curveNumber].members[point.pointNumber]);
+  selectedText.textContent = chosen.length
+    ? `${countOf(chosen.length, "row")} selected: ${named}${chosen.length > NAMED ? ", …" : ""}`
+    : "No rows selected.";
+  for (const id of ["export-selection", "clear"]) document.getElementById(id).disabled = !chosen.length;
+  showDifferences();
+  redraw();
+  if (tell && parent !== window) parent.postMessage({ selected: chosen.map((i) => report.rows[i]) }, "*");
 }
 
 /* Rows for "3, 10-20, some text": numbers, ranges of numbers, and whatever occurs in a name or label. */
@@ -37,28 +36,20 @@ function tester(part) {
   return (i) => nameOf(i).toLowerCase().includes(text) || labelOf(i).toLowerCase().includes(text);
 }
 
-function download() {
-  const rows = Array.from(view.selected, (i) => report.rows[i]);
-  const address = URL.createObjectURL(new Blob([["row", ...rows, ""].join("\n")], { type: "text/csv" }));
-  const link = Object.assign(document.createElement("a"), { href: address, download: "rows.csv" });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(address), 1000);
+/* Select rows that were looked for, with the whole map in view if they are not. */
+function selectFound(rows) {
+  if (!rows.every(inBox)) view.moved = false;
+  select(rows);
 }
 
 function wireSelection() {
   const query = document.getElementById("query");
-  scatter.on("plotly_selected", (event) => {
-    if (event && !view.own) select(lassoed(event));
-  });
-  scatter.on("plotly_doubleclick", () => (scatter.layout.dragmode === "lasso" ? select([]) : resetView()));
   document.getElementById("selection").addEventListener("submit", (event) => {
     event.preventDefault();
     const rows = find(query.value);
-    select(rows).then(() => {
-      if (!rows.length) selectedText.textContent = `No row matches “${query.value}”.`;
-    });
+    selectFound(rows);
+    if (!rows.length) selectedText.textContent = `No row matches “${query.value}”.`;
   });
-  document.getElementById("download").addEventListener("click", download);
   document.getElementById("clear").addEventListener("click", () => {
     query.value = "";
     select([]);
@@ -66,7 +57,12 @@ function wireSelection() {
   document.getElementById("outliers").addEventListener("click", (event) => {
     const button = event.target.closest("[data-row]");
     if (!button) return;
-    select([Number(button.dataset.row)]);
+    selectFound([Number(button.dataset.row)]);
     scatter.scrollIntoView({ block: "nearest", behavior: calm.matches ? "auto" : "smooth" });
+  });
+  window.addEventListener("message", (event) => {
+    if (event.source !== parent || !Array.isArray(event.data?.selected)) return;
+    const wanted = new Set(event.data.selected);
+    select(Array.from({ length: report.n }, (_, i) => i).filter((i) => wanted.has(report.rows[i])), false);
   });
 }

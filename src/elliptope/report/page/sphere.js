@@ -30,18 +30,15 @@ function dot(a, b) {
   return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-/* The outline, and the near half of the circles in which two coordinates change and the third is 0. */
+/* The outline, the near half of the circles in which two coordinates change and the third is 0, and the near end of every
+   axis: +2 where component 2 is positive and the others are 0. */
 function sphereLines() {
-  const outline = { ...OUTLINE, x0: -1, x1: 1, y0: -1, y1: 1, line: { ...thinLine(), width: 1.5 } };
-  return [outline, ...[0, 1, 2].map((a) => ({ ...OUTLINE, type: "path", path: nearHalf(a), line: thinLine() }))];
-}
-
-/* The near end of every axis: +2 where component 2 is positive and the others are 0. */
-function sphereNotes() {
-  return report.picture.columns.map((column, a) => {
+  const halves = [0, 1, 2].map((a) => `<path d="${nearHalf(a)}" fill="none" stroke="${css("muted")}" stroke-opacity="0.45"/>`);
+  const ends = report.picture.columns.map((column, a) => {
     const sign = view.turn[2][a] < 0 ? -1 : 1;
     return note(sign * view.turn[0][a], sign * view.turn[1][a], `${sign < 0 ? "−" : "+"}${column + 1}`);
   });
+  return [circle(1, 1.5), ...halves, ...ends].join("");
 }
 
 function nearHalf(a) {
@@ -51,7 +48,7 @@ function nearHalf(a) {
   for (let k = 0; k <= 2 * CIRCLE_POINTS; k += 1) {
     const t = (2 * Math.PI * k) / CIRCLE_POINTS;
     const [x, y, near] = view.turn.map((row) => row[b] * Math.cos(t) + row[c] * Math.sin(t));
-    if (near >= 0) path += `${drawing ? "L" : "M"}${x.toFixed(4)},${y.toFixed(4)}`;
+    if (near >= 0) path += `${drawing ? "L" : "M"}${toPixels(x, y).map((value) => value.toFixed(1))}`;
     drawing = near >= 0;
   }
   return path;
@@ -63,26 +60,10 @@ function turnBy(right, up) {
   const mix = (p, q, t) => p.map((value, k) => Math.cos(t) * value + Math.sin(t) * q[k]);
   const [across, towards] = [mix(x, z, right), mix(z, x, -right)];
   view.turn = [across, mix(y, towards, up), mix(towards, y, -up)];
-  if (!view.turning) {
-    view.turning = nextFrame().then(place).finally(() => { view.turning = null; });
-  }
+  redraw();
 }
 
 function wireSphere() {
-  let last = null;
-  scatter.addEventListener("pointerdown", (event) => {
-    if (!onSphere() || view.mode !== "turn" || event.button) return;
-    last = event;
-    scatter.setPointerCapture(event.pointerId);
-  });
-  scatter.addEventListener("pointermove", (event) => {
-    if (!last) return;
-    const { xaxis } = scatter._fullLayout;
-    const radius = Math.abs(xaxis.d2p(1) - xaxis.d2p(0));
-    turnBy((event.clientX - last.clientX) / radius, (last.clientY - event.clientY) / radius);
-    last = event;
-  });
-  for (const end of ["pointerup", "pointercancel"]) scatter.addEventListener(end, () => { last = null; });
   scatter.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
     if (!step || !onSphere()) return;

@@ -55,9 +55,7 @@ def dense_newton(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> It
         mu = max(0.1 * mu, _SMALLEST_REGULARIZATION)
 
 
-def _two_steps(
-    meter: Meter, J: Array, iterate: Iterate, D: Array, mu: float, rng: np.random.Generator
-) -> Iterate | None:
+def _two_steps(meter: Meter, J: Array, iterate: Iterate, D: Array, mu: float, rng: np.random.Generator) -> Iterate | None:
     """Where L is nearly singular a full step is so long that its second-order error shows; a second step corrects it."""
     middle = meter.evaluate(retract(iterate.H, D, 1.0, rng))
     D, _ = _direction(J, middle, mu)
@@ -79,7 +77,7 @@ def _direction(J: Array, iterate: Iterate, mu: float) -> tuple[Array, float]:
             break
         mu = max(4 * mu, _SMALLEST_REGULARIZATION)
         if not mu < np.inf:  # A is not finite
-            return -root[:, None] ** 2 * residual, mu
+            return -(root[:, None] ** 2) * residual, mu
     inverse = inverse_from_cholesky(factor)
     schur = inverse * (H @ H.T)
     schur_factor, info = dpotrf(schur, lower=1, clean=0, overwrite_a=0)
@@ -87,7 +85,7 @@ def _direction(J: Array, iterate: Iterate, mu: float) -> tuple[Array, float]:
         schur[np.diag_indices_from(schur)] *= 1 + 1e-12
         schur_factor, info = dpotrf(schur, lower=1, clean=0, overwrite_a=1)
         if info != 0:
-            return -root[:, None] ** 2 * residual, mu
+            return -(root[:, None] ** 2) * residual, mu
     Z = inverse @ (root[:, None] * residual)
     delta, _ = dpotrs(schur_factor, row_dots(H, Z), lower=1)
     Z -= inverse @ (delta[:, None] * H)

@@ -20,9 +20,7 @@ from .line_search import line_search
 _CURVATURE = 1e-8
 
 
-def quasi_newton(
-    meter: Meter, iterate: Iterate, rng: np.random.Generator, memory: int | None = None
-) -> Iterator[Iterate]:
+def quasi_newton(meter: Meter, iterate: Iterate, rng: np.random.Generator, memory: int | None = None) -> Iterator[Iterate]:
     r"""L-BFGS with the metric of the pulls :math:`v_i = \lVert\sum_{j\ne i} J_{ij} h_j\rVert`.
 
     The initial inverse Hessian is :math:`\operatorname{Diag}(1/v)` (times the usual scalar): at an optimum v is diag(L), so

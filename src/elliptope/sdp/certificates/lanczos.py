@@ -26,9 +26,7 @@ class Ritz:
     exhausted: bool
 
 
-def lanczos_probe(
-    n: int, steps: int, rng: np.random.Generator, model: Array | None = None
-) -> Generator[Array, Array, Ritz]:
+def lanczos_probe(n: int, steps: int, rng: np.random.Generator, model: Array | None = None) -> Generator[Array, Array, Ritz]:
     """Lanczos with full reorthogonalisation from a start uniform on the sphere, for products that others make.
 
     Arrays are like ``model`` (NumPy's by default).

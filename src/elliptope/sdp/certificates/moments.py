@@ -50,9 +50,7 @@ class MomentProof:
     lowest: float
 
 
-def prove_by_moments(
-    meter: Meter, iterate: Iterate, metric: DiagonalMetric, rng: np.random.Generator
-) -> MomentProof | None:
+def prove_by_moments(meter: Meter, iterate: Iterate, metric: DiagonalMetric, rng: np.random.Generator) -> MomentProof | None:
     """Prove L + s Diag(slack) ≥ 0 for a small s; None where that fails, or would take too many columns.
 
     Directions of the range of H on which L almost vanishes are bounded from the residual LH; on their complement L is shown

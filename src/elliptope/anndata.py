@@ -1,0 +1,316 @@
+"""Cells: embeddings of an AnnData, by the conventions of scanpy, which is not needed. Extra ``anndata``.
+
+:func:`embed` writes into ``obsm``, ``obs`` and ``uns``; :func:`transform` places cells of another AnnData among those of the
+first; :func:`layout` makes a picture for ``scanpy.pl.embedding``. What is written survives files of the format h5ad.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping
+from inspect import isfunction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ._utils.arrays import Array
+from ._utils.checks import check_choice
+from ._utils.extras import install
+from ._utils.fingerprints import describe
+from ._utils.versions import versions
+from .estimators import MultiscaleEmbedding, SDPEmbedding
+from .estimators.certified import CertifiedEmbedding
+from .persistence import load
+from .plotting.view import Options, picture
+
+__all__ = ["embed", "layout", "model", "transform"]
+
+_METHODS: dict[str, type[CertifiedEmbedding]] = {"multiscale": MultiscaleEmbedding, "sdp": SDPEmbedding}
+# Of a certificate, what `uns` holds.
+_NUMBERS = ("objective", "upper_bound", "relative_gap", "failure_probability", "stationarity", "distance_bound")
+
+
+def embed(
+    adata: Any,
+    *,
+    method: str = "multiscale",
+    use_rep: str = "X_pca",
+    neighbors_key: str | None = None,
+    key_added: str = "X_sdp",
+    store_model: bool = True,
+    copy: bool = False,
+    **parameters: Any,
+) -> Any:
+    r"""Embed the cells of an AnnData, with a certificate.
+
+    Parameters
+    ----------
+    adata : AnnData
+        In memory or backed; all that is read and written, but ``X``, is in memory in either case.
+    method : {"multiscale", "sdp"}
+        :class:`~elliptope.MultiscaleEmbedding`, or the paper's program, :class:`~elliptope.SDPEmbedding`.
+    use_rep : str
+        A key of ``adata.obsm``, or "X", which may be sparse but not on disk.
+    neighbors_key : str, optional
+        Use the distances that ``scanpy.pp.neighbors`` has found, instead of ``use_rep``: "neighbors", or its ``key_added``.
+        ``n_neighbors`` is then that of scanpy by default, and the kernel "overlap". Such an embedding has no
+        :func:`transform`.
+    key_added : str
+        Where results are written.
+    store_model : bool
+        Keep the fitted estimator in ``uns``, for :func:`transform` and :func:`model`. It holds the representation once more.
+    copy : bool
+        Return a copy with the results, and leave ``adata`` as it is.
+    **parameters
+        Of the estimator. ``random_state`` is 0 by default.
+
+    Returns
+    -------
+    AnnData or None
+        None, unless ``copy``. The following is added, for ``key_added="X_sdp"``:
+
+        - ``obsm["X_sdp"]``: the embedding.
+        - ``obs["sdp_outlier_score"]``: high for outliers, 0 for the median cell. Minus the log density; with a kernel of
+          neighbours it is :math:`\log s(x) - \log m(x)`, s being the distance to the ``n_neighbors``-th nearest cell and m
+          the sum of the kernel, which is small where the neighbours of a cell have other neighbours.
+        - ``uns["X_sdp"]``: a dictionary with ``method``, ``params``, ``status``, ``certificates`` (arrays with an entry per
+          scale, for ``pandas.DataFrame``), ``versions`` and ``model``.
+
+    Examples
+    --------
+    >>> import elliptope.anndata
+    >>> elliptope.anndata.embed(adata)  # doctest: +SKIP
+    >>> elliptope.anndata.layout(adata)  # doctest: +SKIP
+    >>> scanpy.pl.embedding(adata, "X_sdp_layout", color="sdp_outlier_score")  # doctest: +SKIP
+    """
+    _check_anndata("adata", adata)
+    check_choice("method", method, tuple(_METHODS))
+    _check_key("key_added", key_added)
+    if neighbors_key is None:
+        source = {"use_rep": use_rep}
+        X = _representation(adata, use_rep)
+    else:
+        source = {"neighbors_key": neighbors_key}
+        X, n_neighbors = _distances(adata, neighbors_key)
+        parameters = {"kernel": "overlap", "metric": "precomputed", **n_neighbors, **parameters}
+    est = _make(_METHODS[method], {"random_state": 0, **parameters}, store_model).fit(X)
+    scores = _outlier_scores(est, None if len(est.training_.rows) == X.shape[0] else X)
+    adata = _target(adata, copy)
+    _write(adata, key_added, est.embedding_, scores)
+    adata.uns[key_added] = {
+        "method": type(est).__name__,
+        "params": {**source, **_storable(est.get_params(deep=False))},
+        "status": est.status_,
+        "certificates": _certificates(est),
+        "versions": _storable(versions("anndata")),
+        **({"model": _as_bytes(est)} if store_model else {}),
+    }
+    return adata if copy else None
+
+
+def transform(
+    adata: Any,
+    reference: Any,
+    *,
+    key: str = "X_sdp",
+    use_rep: str | None = None,
+    key_added: str | None = None,
+    copy: bool = False,
+) -> Any:
+    """Place the cells of ``adata`` in the embedding of another AnnData. Cells that it was fitted to stay where they are.
+
+    Parameters
+    ----------
+    adata : AnnData
+        New cells, with the representation that ``reference`` was embedded by: the same principal components, for instance,
+        which ``scanpy.tl.ingest`` or ``(X - mean) @ reference.varm["PCs"]`` gives.
+    reference : AnnData
+        With results of :func:`embed`, possibly read from a file.
+    key : str
+        ``key_added`` of :func:`embed`.
+    use_rep : str, optional
+        A key of ``adata.obsm``, or "X". Default: that of the reference.
+    key_added : str, optional
+        Where results are written. Default: ``key``.
+    copy : bool
+        Return a copy with the results, and leave ``adata`` as it is.
+
+    Returns
+    -------
+    AnnData or None
+        None, unless ``copy``. ``obsm`` and the outlier scores in ``obs`` are as :func:`embed` has them, and ``uns`` holds
+        the source. The scores of new cells and of those of the reference are not on one scale: the latter count themselves.
+    """
+    _check_anndata("adata", adata)
+    est = model(reference, key=key)
+    key_added = key if key_added is None else key_added
+    _check_key("key_added", key_added)
+    source = reference.uns[key]["params"]
+    if "use_rep" not in source:
+        raise ValueError(
+            f"`reference` was embedded by distances between its cells (neighbors_key={source['neighbors_key']!r}), and the "
+            f"new cells have none to them. Embed it with `use_rep`."
+        )
+    use_rep = str(source["use_rep"]) if use_rep is None else use_rep
+    X = _representation(adata, use_rep)
+    Z, scores = est.transform(X), _outlier_scores(est, X)
+    adata = _target(adata, copy)
+    _write(adata, key_added, Z, scores)
+    adata.uns[key_added] = {"params": {"reference": key, "use_rep": use_rep}, "versions": _storable(versions("anndata"))}
+    return adata if copy else None
+
+
+def layout(adata: Any, *, key: str = "X_sdp", key_added: str | None = None, copy: bool = False) -> Any:
+    """Lay out an embedding in the plane by t-SNE, for ``scanpy.pl.embedding``; see ``docs/pictures.md`` for what it shows.
+
+    Parameters
+    ----------
+    adata : AnnData
+    key : str
+        A key of ``adata.obsm``: ``key_added`` of :func:`embed`.
+    key_added : str, optional
+        Where the positions, (n, 2), are written in ``obsm``. Default: ``key`` followed by ``"_layout"``.
+    copy : bool
+        Return a copy with the positions, and leave ``adata`` as it is.
+    """
+    _check_anndata("adata", adata)
+    key_added = f"{key}_layout" if key_added is None else key_added
+    _check_key("key_added", key_added)
+    if key not in adata.obsm:
+        raise _unknown("key", "a key of `adata.obsm`", adata.obsm, key)
+    Z = np.asarray(adata.obsm[key], dtype=np.float64)
+    positions = picture(Z, Options(len(Z), Z), "layout").positions
+    adata = _target(adata, copy)
+    adata.obsm[key_added] = positions
+    return adata if copy else None
+
+
+def model(adata: Any, *, key: str = "X_sdp") -> CertifiedEmbedding:
+    """The fitted estimator behind an embedding, for displays, reports and :func:`elliptope.recertify`."""
+    _check_anndata("adata", adata)
+    stored = adata.uns.get(key)
+    if not isinstance(stored, Mapping) or "model" not in stored:
+        ours = [name for name, value in adata.uns.items() if isinstance(value, Mapping) and "model" in value]
+        wanted = "a key of `uns` with a model, written by `embed(..., store_model=True)`"
+        raise _unknown("key", wanted, ours, key)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        path.write_bytes(np.asarray(stored["model"], dtype=np.uint8).tobytes())
+        return load(path)
+
+
+def _check_anndata(name: str, value: Any) -> None:
+    try:
+        from anndata import AnnData
+    except ImportError:
+        raise ImportError(f"`elliptope.anndata` needs anndata, of the extra `anndata`: {install('anndata')}.") from None
+    if not isinstance(value, AnnData):
+        raise TypeError(f"`{name}` must be an AnnData, got {type(value).__name__}.")
+
+
+def _check_key(name: str, key: Any) -> None:
+    if not isinstance(key, str) or not key or "/" in key:
+        raise ValueError(f"`{name}` must be a name without '/', as files of the format h5ad need it, got {key!r}.")
+
+
+def _unknown(name: str, wanted: str, known: Iterable[str], value: Any) -> ValueError:
+    return ValueError(f"`{name}` must be {wanted} (there are: {', '.join(map(repr, known)) or 'none'}), got {value!r}.")
+
+
+def _representation(adata: Any, use_rep: Any) -> Any:
+    """The rows that stand for the cells, (n, p), dense or sparse."""
+    if isinstance(use_rep, str) and use_rep == "X":
+        if adata.X is None:
+            raise ValueError("`use_rep`='X' needs `adata.X`, which is None.")
+        if adata.isbacked:
+            raise ValueError(
+                "`use_rep`='X' needs X in memory, and this AnnData is backed by a file: pass adata.to_memory(), or a key of "
+                "`adata.obsm`, such as the 'X_pca' that scanpy.pp.pca writes."
+            )
+        X = adata.X
+    elif use_rep in adata.obsm:
+        X = adata.obsm[use_rep]
+    else:
+        error = _unknown("use_rep", "'X' or a key of `adata.obsm`", adata.obsm, use_rep)
+        hint = " Run scanpy.pp.pca(adata) first." if use_rep == "X_pca" else ""
+        raise ValueError(f"{error}{hint}")
+    return sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
+
+
+def _distances(adata: Any, key: Any) -> tuple[sparse.csr_array, dict[str, int]]:
+    """The graph of distances that scanpy has stored, and its number of neighbours, a cell counting itself."""
+    known = [name for name, value in adata.uns.items() if isinstance(value, Mapping) and "connectivities_key" in value]
+    if key not in adata.uns or not isinstance(adata.uns[key], Mapping):
+        raise _unknown("neighbors_key", "a result of scanpy.pp.neighbors in `adata.uns`", known, key)
+    name = str(adata.uns[key].get("distances_key", "distances"))
+    if name not in adata.obsp:
+        raise ValueError(f"`neighbors_key`={key!r} needs adata.obsp[{name!r}], which is not there.")
+    n_neighbors = adata.uns[key].get("params", {}).get("n_neighbors")
+    return sparse.csr_array(adata.obsp[name]), {} if n_neighbors is None else {"n_neighbors": int(n_neighbors)}
+
+
+def _make(cls: type[CertifiedEmbedding], parameters: dict[str, Any], store_model: bool) -> Any:
+    known = cls().get_params(deep=False)
+    for name, value in parameters.items():
+        if name not in known:
+            raise TypeError(f"`{name}` is no parameter of {cls.__name__}, which has {', '.join(sorted(known))}.")
+        if store_model and isfunction(value):
+            raise ValueError(f"`store_model` must be False where `{name}` is a function, which no file can hold.")
+    return cls(**parameters)
+
+
+def _target(adata: Any, copy: bool) -> Any:
+    """Where results go."""
+    if copy and adata.isbacked:
+        raise ValueError("`copy`=True is not possible for an AnnData that is backed by a file: pass adata.to_memory().")
+    return adata.copy() if copy else adata
+
+
+def _write(adata: Any, key: str, Z: Array, scores: Array) -> None:
+    adata.obsm[key] = np.asarray(Z)
+    adata.obs[f"{key.removeprefix('X_')}_outlier_score"] = scores
+
+
+def _outlier_scores(est: Any, X: Any) -> Array:
+    r""":math:`\log s(x) - \log m(x)` of the rows of X, or of the training points, less the median of the latter.
+
+    The mass m of a kernel of neighbours does not tell how far these are: alone, it misses cells far from all others.
+    """
+    training, kernel = est.training_, est.training_.extension.kernel
+    fitted = kernel.log_scales() - training.log_density
+    scores = fitted if X is None else kernel.log_scales(X) - est.score_samples(X)
+    return scores - np.median(fitted)
+
+
+def _certificates(est: Any) -> dict[str, Array]:
+    """An array per field, with an entry for every scale."""
+    scales = getattr(est, "scales_", None)
+    certificates = getattr(est, "certificates_", (est.certificate_,))
+    return {
+        "diffusion_time": np.array([est.diffusion_time] if scales is None else [scale.diffusion_time for scale in scales]),
+        "status": np.array([est.status_] if scales is None else [scale.status for scale in scales]),
+        "grade": np.array([certificate.grade for certificate in certificates]),
+        **{name: np.array([float(getattr(one, name)) for one in certificates]) for name in _NUMBERS},
+    }
+
+
+def _storable(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What files of the format h5ad can hold: None is left out, functions and generators go by their names."""
+    plain = (bool, int, float, str)
+    stored: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, list | tuple | np.ndarray):
+            stored[name] = np.asarray(value)
+        elif value is not None:
+            stored[name] = value if isinstance(value, plain) else describe(value)
+    return stored
+
+
+def _as_bytes(est: CertifiedEmbedding) -> Array:
+    """The file that ``save`` writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        est.save(path)
+        return np.frombuffer(path.read_bytes(), dtype=np.uint8)

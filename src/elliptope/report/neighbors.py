@@ -1,0 +1,108 @@
+"""Fits at other numbers of neighbours: which ones, and how they are made."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from .._utils.arrays import Array
+from .._utils.callers import warn
+from .._utils.checks import check_integer
+from ..estimators.path.records import NeighborPath, PathRecord
+from ..estimators.path.walk import record_of, shortcomings, walk
+from .fits import LIMITS, Limits, Slider, has_neighbors, is_auto
+from .scales import ScaleRecord, scale_records
+
+# Slider positions on either side of the estimator's number of neighbours, and the factor between it and the last of them.
+_STEPS, _REACH = 2, 2.0
+# Steps of the iteration for weights, and the change at which it ends.
+_WEIGHT_STEPS, _WEIGHT_CHANGE = 500, 1e-12
+
+
+def neighbor_slider(
+    estimator: Any, own: PathRecord, points: Any, others: list[int], *, random_state: Any, verbose: bool
+) -> Slider:
+    """The estimator, whose record is ``own``, among fits with ``others`` neighbours."""
+    w = _given_weights(estimator)
+    scales: dict[int, tuple[ScaleRecord, ...]] = {estimator.n_neighbors: scale_records(estimator)}
+
+    def solve(value: float, _: Sequence[PathRecord]) -> PathRecord:
+        k = int(value)
+        est = clone(estimator).set_params(n_neighbors=k, random_state=random_state, verbose=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the page says what there is to say of every fit
+            record = record_of(est, lambda: est.fit(points, sample_weight=w), lambda: est.embedding_)
+        scales[k] = scale_records(est)
+        return replace(record, n_neighbors=k)
+
+    missing: tuple[float, ...]
+    try:
+        records, missing = walk("n_neighbors", [float(k) for k in others], solve, None, None, verbose)
+    except KeyboardInterrupt:  # before the first of them was done
+        records, missing = (), tuple(others)
+    note = f"k = {', '.join(str(int(k)) for k in sorted(missing))} left out: stopped by hand." if missing else None
+    messages = [*([note] if note else []), *shortcomings("n_neighbors", records)]
+    if messages:
+        warn(f"write_report: {' '.join(messages)}", ConvergenceWarning)
+    shown = sorted((own, *records), key=lambda record: record.n_neighbors or 0)
+    path = NeighborPath(tuple(shown), missing, estimator.training_.weights)
+    return Slider(path, shown.index(own), tuple(scales[record.n_neighbors or 0] for record in shown), note, bool(missing))
+
+
+def _given_weights(estimator: Any) -> Array:
+    r"""The weights that the estimator was given at its points.
+
+    A MultiscaleEmbedding keeps :math:`\tilde w_i = c\, w_i m_i^\beta`, m = K w, of the same total. This is solved for w by
+    :math:`\log w \leftarrow \log w + \tfrac12 (\log \tilde w - \log c\, w m^\beta)`, the iteration of Sinkhorn at β = 1.
+    """
+    kept, beta = estimator.training_.weights, float(getattr(estimator, "density", 0.0))
+    if not beta:
+        return kept
+    K = estimator.training_.extension.kernel.matrix()
+    w = np.full(len(kept), kept.mean())
+    for _ in range(_WEIGHT_STEPS):
+        scaled = w * (K @ w) ** beta
+        factor = np.sqrt(kept / (scaled * (kept.sum() / scaled.sum())))
+        w = w * factor
+        w *= kept.sum() / w.sum()
+        if np.abs(factor - 1).max() < _WEIGHT_CHANGE:
+            break
+    return w
+
+
+def other_neighbors(neighbors: Any, estimator: Any, n: int, limits: Limits = LIMITS) -> list[int]:
+    """The numbers of neighbours to solve for, without the estimator's own."""
+    automatic = is_auto(neighbors)
+    if isinstance(neighbors, str) and not automatic:
+        raise ValueError(f"`neighbors` must be 'auto', None or a sequence of whole numbers, got {neighbors!r}.")
+    if neighbors is None or (automatic and not has_neighbors(estimator)):
+        return []
+    if not has_neighbors(estimator):
+        raise ValueError(
+            f"`neighbors` must be 'auto' or None for an estimator that has no neighbours to vary ({estimator!r}), got "
+            f"{neighbors!r}."
+        )
+    own = estimator.n_neighbors
+    if not automatic:
+        counts = [check_integer(f"neighbors[{i}]", value, 2) for i, value in enumerate(_listed_counts(neighbors))]
+        return sorted({*counts} - {own})
+    if n > limits.neighbors:
+        return []
+    spaced = {round(own * _REACH ** (step / _STEPS)) for step in range(-_STEPS, _STEPS + 1)}
+    return sorted(count for count in spaced if 2 <= count < n and count != own)
+
+
+def _listed_counts(neighbors: Any) -> list[Any]:
+    try:
+        values = list(neighbors)
+    except TypeError:
+        values = []
+    if not values:
+        raise ValueError(f"`neighbors` must be 'auto', None or a sequence of whole numbers, got {neighbors!r}.")
+    return values

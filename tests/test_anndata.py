@@ -1,0 +1,304 @@
+"""Cells in an AnnData: what is written, what survives files, and what is refused."""
+
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics import roc_auc_score
+from sklearn.neighbors import NearestNeighbors
+
+from elliptope import MultiscaleEmbedding, SDPEmbedding
+from elliptope.anndata import embed, layout, model, transform
+
+anndata = pytest.importorskip("anndata")
+
+N, N_NEW = 90, 25
+RNG = np.random.default_rng(0)
+PCA = RNG.normal(size=(N, 6)) + 6 * np.eye(3, 6)[np.arange(N) % 3]
+NEW = RNG.normal(size=(N_NEW, 6)) + 6 * np.eye(3, 6)[np.arange(N_NEW) % 3]
+
+
+def cells(pca=PCA):
+    """Counts, their principal components and names, as scanpy leaves them."""
+    counts = sparse.csr_matrix(np.random.default_rng(1).poisson(0.5, size=(len(pca), 40)).astype(np.float32))
+    adata = anndata.AnnData(counts)
+    adata.obs_names = [f"cell {k}" for k in range(len(pca))]
+    adata.obsm["X_pca"] = pca.astype(np.float32)
+    return adata
+
+
+def with_neighbors(adata, key="neighbors", n_neighbors=15):
+    """What scanpy.pp.neighbors writes: distances to all neighbours but the cell itself, in single precision."""
+    graph = NearestNeighbors(n_neighbors=n_neighbors - 1).fit(adata.obsm["X_pca"]).kneighbors_graph(mode="distance")
+    prefix = "" if key == "neighbors" else f"{key}_"
+    adata.obsp[f"{prefix}distances"] = sparse.csr_matrix(graph, dtype=np.float32)
+    adata.uns[key] = {
+        "connectivities_key": f"{prefix}connectivities",
+        "distances_key": f"{prefix}distances",
+        "params": {"n_neighbors": n_neighbors, "method": "umap"},
+    }
+    return adata
+
+
+def log_scales(rows, n_neighbors=15):
+    """Of the distance to the nearest cell of that number, a cell counting itself."""
+    return np.log(NearestNeighbors(n_neighbors=n_neighbors).fit(PCA.astype(np.float32)).kneighbors(rows)[0][:, -1])
+
+
+def assert_same_results(one, other, key="X_sdp"):
+    np.testing.assert_array_equal(one.obsm[key], other.obsm[key])
+    score = f"{key.removeprefix('X_')}_outlier_score"
+    np.testing.assert_array_equal(one.obs[score], other.obs[score])
+    first, second = one.uns[key], other.uns[key]
+    assert set(first) == set(second)
+    for part in ("params", "certificates", "versions"):
+        assert set(first[part]) == set(second[part])
+        for name, value in first[part].items():
+            np.testing.assert_array_equal(np.asarray(second[part][name], dtype=np.asarray(value).dtype), value)
+    assert (first["method"], first["status"]) == (second["method"], second["status"])
+
+
+def test_results_are_those_of_the_estimator():
+    adata = cells()
+    assert embed(adata) is None
+    est = MultiscaleEmbedding(random_state=0).fit(adata.obsm["X_pca"])
+    np.testing.assert_array_equal(adata.obsm["X_sdp"], est.embedding_)
+    score = log_scales(adata.obsm["X_pca"]) - est.score_samples(adata.obsm["X_pca"])
+    np.testing.assert_allclose(adata.obs["sdp_outlier_score"], score - np.median(score), rtol=1e-5, atol=1e-5)
+    found = adata.uns["X_sdp"]
+    assert (found["method"], found["status"]) == ("MultiscaleEmbedding", est.status_)
+    assert (found["params"]["use_rep"], found["params"]["n_neighbors"]) == ("X_pca", 15)
+    assert found["params"]["diffusion_times"].tolist() == [32, 1]
+    certificates = found["certificates"]
+    assert certificates["grade"].tolist() == [c.grade for c in est.certificates_]
+    for name in ("objective", "upper_bound", "relative_gap", "distance_bound"):
+        assert certificates[name].tolist() == [getattr(c, name) for c in est.certificates_]
+    assert set(found["versions"]) >= {"elliptope", "numpy", "anndata"}
+
+
+def test_parameters_method_and_key():
+    adata = cells()
+    embed(adata, method="sdp", bandwidth=4.0, n_components=2, key_added="X_paper", store_model=False)
+    est = SDPEmbedding(2, bandwidth=4.0, random_state=0).fit(adata.obsm["X_pca"])
+    np.testing.assert_array_equal(adata.obsm["X_paper"], est.embedding_)
+    assert adata.uns["X_paper"]["certificates"]["objective"].tolist() == [est.certificate_.objective]
+    assert "model" not in adata.uns["X_paper"]
+    score = -est.score_samples(adata.obsm["X_pca"].astype(np.float64))
+    np.testing.assert_allclose(adata.obs["paper_outlier_score"], score - np.median(score), rtol=1e-10)
+    assert "X_sdp" not in adata.obsm
+
+
+def test_copy_leaves_the_original_alone():
+    adata = cells()
+    found = embed(adata, copy=True)
+    assert "X_sdp" not in adata.obsm
+    assert adata.uns == {}
+    embed(adata)
+    assert_same_results(adata, found)
+    again = layout(adata, copy=True)
+    assert again.obsm["X_sdp_layout"].shape == (N, 2)
+    assert "X_sdp_layout" not in adata.obsm
+
+
+def test_views_become_copies_as_in_scanpy():
+    adata = cells()
+    some = adata[:60]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", anndata.ImplicitModificationWarning)
+        embed(some)
+    assert some.obsm["X_sdp"].shape[0] == 60
+    assert "X_sdp" not in adata.obsm
+
+
+def test_outliers_have_high_scores():
+    far = np.vstack([PCA, RNG.uniform(-15, 15, size=(6, 6))])
+    adata = cells(far)
+    embed(adata)
+    assert roc_auc_score(np.arange(len(far)) >= N, adata.obs["sdp_outlier_score"]) > 0.99
+    new = cells(np.vstack([NEW, far[N:]]))
+    transform(new, embed(cells(), copy=True))
+    assert roc_auc_score(np.arange(len(new)) >= N_NEW, new.obs["sdp_outlier_score"]) > 0.99
+
+
+@pytest.mark.parametrize("key", ["neighbors", "close"])
+def test_distances_of_scanpy(key):
+    adata = with_neighbors(cells(), key, n_neighbors=12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        embed(adata, neighbors_key=key)
+    assert adata.uns["X_sdp"]["params"]["n_neighbors"] == 12
+    assert adata.uns["X_sdp"]["params"]["neighbors_key"] == key
+    exact = MultiscaleEmbedding(n_neighbors=12, random_state=0).fit(adata.obsm["X_pca"])
+    # One embedding, up to the rounding of distances in single precision.
+    Z, other = adata.obsm["X_sdp"], exact.embedding_
+    np.testing.assert_allclose(Z @ Z.T, other @ other.T, atol=1e-3)
+    score = log_scales(adata.obsm["X_pca"], n_neighbors=12) - exact.score_samples(adata.obsm["X_pca"])
+    np.testing.assert_allclose(adata.obs["sdp_outlier_score"], score - np.median(score), atol=1e-3)
+
+
+def test_the_paper_program_on_distances_of_scanpy():
+    adata = with_neighbors(cells())
+    embed(adata, method="sdp", neighbors_key="neighbors", spread=0.1)
+    assert adata.uns["X_sdp"]["params"]["kernel"] == "overlap"
+
+
+@pytest.mark.parametrize("neighbors_key", [None, "neighbors"])
+def test_round_trip_through_a_file(tmp_path, neighbors_key):
+    adata = with_neighbors(cells())
+    embed(adata, neighbors_key=neighbors_key)
+    layout(adata)
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    read = anndata.read_h5ad(tmp_path / "cells.h5ad")
+    assert_same_results(adata, read)
+    np.testing.assert_array_equal(read.obsm["X_sdp_layout"], adata.obsm["X_sdp_layout"])
+    np.testing.assert_array_equal(model(read).embedding_, adata.obsm["X_sdp"])
+
+
+@pytest.mark.parametrize("mode", ["r", "r+"])
+def test_backed(tmp_path, mode):
+    """Results are written in memory, and by ``write`` to the file itself or to another one."""
+    cells().write_h5ad(tmp_path / "cells.h5ad")
+    expected = embed(cells(), copy=True)
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed=mode)
+    embed(backed)
+    layout(backed)
+    assert backed.isbacked
+    assert_same_results(expected, backed)
+    if mode == "r+":
+        backed.write()
+        backed.file.close()
+        read = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    else:
+        backed.write_h5ad(tmp_path / "other.h5ad")
+        backed.file.close()
+        read = anndata.read_h5ad(tmp_path / "other.h5ad")
+    assert_same_results(expected, read)
+    new = cells(NEW)
+    transform(new, read)
+    np.testing.assert_array_equal(new.obsm["X_sdp"], transform(cells(NEW), expected, copy=True).obsm["X_sdp"])
+    read.file.close()
+
+
+def test_backed_new_cells(tmp_path):
+    reference = embed(cells(), copy=True)
+    cells(NEW).write_h5ad(tmp_path / "new.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "new.h5ad", backed="r")
+    transform(backed, reference)
+    np.testing.assert_array_equal(backed.obsm["X_sdp"], model(reference).transform(NEW.astype(np.float32)))
+    backed.file.close()
+
+
+def test_what_is_not_possible_on_disk_is_said(tmp_path):
+    cells().write_h5ad(tmp_path / "cells.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    with pytest.raises(ValueError, match=r"`use_rep`='X' needs X in memory.*adata.to_memory\(\).*'X_pca'"):
+        embed(backed, use_rep="X")
+    with pytest.raises(ValueError, match=r"`copy`=True is not possible.*adata.to_memory\(\)"):
+        embed(backed, copy=True)
+    assert "X_sdp" not in backed.obsm
+    backed.file.close()
+
+
+def test_new_cells():
+    reference = cells()
+    embed(reference)
+    again = transform(cells(), reference, copy=True)
+    np.testing.assert_allclose(again.obsm["X_sdp"], reference.obsm["X_sdp"], atol=1e-4)  # exact on training cells
+    new = cells(NEW)
+    assert transform(new, reference, key_added="X_new") is None
+    np.testing.assert_array_equal(new.obsm["X_new"], model(reference).transform(new.obsm["X_pca"]))
+    differences = new.obs["new_outlier_score"] - (log_scales(NEW) - model(reference).score_samples(new.obsm["X_pca"]))
+    np.testing.assert_allclose(differences, differences.iloc[0], atol=1e-5)  # the median of the reference
+    assert new.uns["X_new"]["params"] == {"reference": "X_sdp", "use_rep": "X_pca"}
+
+
+def test_new_cells_that_cannot_be_placed():
+    reference = with_neighbors(cells())
+    embed(reference, neighbors_key="neighbors")
+    with pytest.raises(ValueError, match=r"distances between its cells \(neighbors_key='neighbors'\).*`use_rep`"):
+        transform(cells(NEW), reference)
+    embed(reference)
+    with pytest.raises(ValueError, match=r"4 features.*6 features"):
+        transform(cells(NEW[:, :4]), reference)
+    embed(reference, store_model=False)
+    with pytest.raises(ValueError, match=r"`key` must be a key of `uns` with a model.*\(there are: none\), got 'X_sdp'"):
+        transform(cells(NEW), reference)
+
+
+def test_sparse_counts():
+    adata = cells()
+    embed(adata, use_rep="X", metric="cosine")
+    est = MultiscaleEmbedding(metric="cosine", random_state=0).fit(sparse.csr_array(adata.X))
+    np.testing.assert_array_equal(adata.obsm["X_sdp"], est.embedding_)
+    with pytest.raises((TypeError, ValueError), match=r"(?i)sparse"):
+        embed(adata, method="sdp", use_rep="X")
+
+
+def test_frames_and_equal_cells():
+    pd = pytest.importorskip("pandas")
+    twice = np.vstack([PCA, PCA[:10]])
+    adata = cells(twice)
+    adata.obsm["frame"] = pd.DataFrame(twice, index=adata.obs_names, columns=[f"c{k}" for k in range(6)])
+    embed(adata, use_rep="frame")
+    np.testing.assert_allclose(adata.obsm["X_sdp"][:10], adata.obsm["X_sdp"][N:], atol=1e-6)
+    assert adata.obs["sdp_outlier_score"].notna().all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ({"use_rep": "X_scvi"}, ValueError, r"`use_rep` must be 'X' or a key of `adata.obsm` \(there are: 'X_pca'\), got"),
+        ({"neighbors_key": "knn"}, ValueError, r"`neighbors_key` must be .* \(there are: 'neighbors'\), got 'knn'"),
+        ({"method": "umap"}, ValueError, "`method` must be"),
+        ({"key_added": "a/b"}, ValueError, "`key_added` must be a name without '/'.*got 'a/b'"),
+        ({"key_added": ""}, ValueError, "`key_added`"),
+        ({"n_neighbours": 5}, TypeError, "`n_neighbours` is no parameter of MultiscaleEmbedding, which has .*n_neighbors"),
+        ({"n_neighbors": 1.5}, (TypeError, ValueError), "`n_neighbors`"),
+        ({"metric": lambda x, y: 1.0}, ValueError, "`store_model` must be False where `metric` is a function"),
+    ],
+)
+def test_wrong_names(arguments, error, text):
+    adata = with_neighbors(cells())
+    with pytest.raises(error, match=text):
+        embed(adata, **arguments)
+    assert list(adata.obsm) == ["X_pca"]
+
+
+def test_missing_parts():
+    adata = cells()
+    del adata.obsm["X_pca"]
+    with pytest.raises(ValueError, match=r"\(there are: none\), got 'X_pca'. Run scanpy.pp.pca\(adata\) first"):
+        embed(adata)
+    with pytest.raises(ValueError, match=r"`use_rep`='X' needs `adata.X`, which is None"):
+        embed(anndata.AnnData(obs=cells().obs), use_rep="X")
+    adata = with_neighbors(cells())
+    del adata.obsp["distances"]
+    with pytest.raises(ValueError, match=r"`neighbors_key`='neighbors' needs adata.obsp\['distances'\]"):
+        embed(adata, neighbors_key="neighbors")
+    with pytest.raises(ValueError, match=r"`key` must be a key of `adata.obsm` \(there are: 'X_pca'\), got 'X_sdp'"):
+        layout(cells())
+    with pytest.raises(TypeError, match="`adata` must be an AnnData, got ndarray"):
+        embed(PCA)
+
+
+def test_layouts_show_the_groups():
+    adata = cells()
+    embed(adata)
+    layout(adata)
+    P = adata.obsm["X_sdp_layout"]
+    _, near = NearestNeighbors(n_neighbors=6).fit(P).kneighbors(P)
+    assert (near % 3 == np.arange(N)[:, None] % 3).mean() > 0.95
+
+
+def test_import_needs_neither_anndata_nor_scanpy():
+    code = (
+        "import sys; sys.modules['anndata'] = None; import elliptope.anndata\n"
+        "assert not {'scanpy', 'h5py', 'matplotlib'} & set(sys.modules)\n"
+        "try: elliptope.anndata.embed(None)\n"
+        "except ImportError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert "of the extra `anndata`: pip install 'elliptope[anndata]'" in done.stdout
