@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from .._utils.arrays import Array, as_numpy, columnwise, hstack, largest, like, namespace, row_dots, total
+from .._utils.arrays import Array, as_numpy, columnwise, hstack, in_precision_of, largest, like, namespace, row_dots, total
 from .._utils.blocks import TILE, blocks
 from .._utils.rounding import UNIT
 from .base import KernelOperator, Operator
@@ -193,10 +193,10 @@ class PolynomialOperator(Operator):
         S = self._S.float32()
         if S is None:
             return None
-        J = copy(self)
+        J, model = copy(self), S.offset()
         J._S = S
         J._s, J._weights, J._Q, J._offset = (
-            array.astype(np.float32) for array in (self._s, self._weights, self._Q, self._offset)
+            in_precision_of(model, array) for array in (self._s, self._weights, self._Q, self._offset)
         )
         return J
 
