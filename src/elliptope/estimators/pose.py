@@ -45,8 +45,8 @@ from .spread import SpreadDirections
 _NO_WEIGHT = 1e-100
 # Parameters that products do not depend on.
 _IMMATERIAL = ("n_jobs", "device", "verbose", "n_components", "normalize")
-# Points from which on a thin matrix is larger than the cache of a core: products with a sparse kernel then take half the time
-# where points that are near each other have numbers that are.
+# Points from which on a thin matrix is larger than the cache of a core: where near points have near numbers, products with a
+# sparse kernel then take half the time.
 _BEYOND_CACHE = 10_000
 # Rows from which on device="auto" takes a device, with a kernel of neighbours and with others; docs/gpu.md has the evidence.
 _WORTH_A_DEVICE = {"sparse": 50_000, "tiled": 5_000, "dense": 5_000}

@@ -43,7 +43,7 @@ class Tuning:
     wide: float = 3e-2  # defect at which one looks whether H has columns to spare
     spare: float = 2e-2  # length of a column, relative to the longest, that makes it one to spare
     vanishing: float = 100.0  # the same, relative to the square of the defect, that makes it one to drop
-    concave_polish: float = 0.3  # stationarity, relative to tol, that makes the factor itself accurate
+    concave_polish: float = 0.1  # stationarity, relative to tol, that makes the factor itself accurate
     large_spread: float = 0.5  # s from which on Newton's method for the dual needs few steps, and all others many columns
     columns_per_row: float = 30.0  # columns multiplied by J, per row, after which Newton's method for the dual is cheaper
     single_defect: float = 1e-6  # defect down to which the ascent may be in single precision
