@@ -2,7 +2,7 @@
 # make test    lint, type check, layers and tests
 # make test-dask   the tests that need Dask, which it installs
 # make test-cells   the tests that need scanpy, which it installs
-# make test-gpu   tests of what runs on a CUDA device: on it, or on the CPU in Triton's interpreter; installs torch
+# make test-gpu   tests of what runs on a CUDA device: on it, or on the CPU in Triton's interpreter; installs torch and Dask
 # make test-lowest   the tests with the lowest versions of all libraries that pyproject.toml allows, in .venv-lowest
 # make wheel   source distribution and wheel, in dist/; the tests of the installed wheel, in an empty environment
 # make lint    lint, format, spelling, type check, layers and workflows alone
@@ -53,12 +53,13 @@ test-dask: $(VENV)/.installed-test $(VENV)/.installed-dask
 test-cells: $(VENV)/.installed-test $(VENV)/.installed-benchmarks
 	$(PY) -m pytest tests/test_anndata.py tests/project/test_docs.py -k "anndata or cells"
 
-test-gpu: $(VENV)/.installed-test $(VENV)/.installed-gpu
-	$(PY) -m pytest -n $(WORKERS) tests/operators/cuda tests/kernels/test_device_search.py tests/estimators/test_device.py tests/sdp/test_transfers.py
+test-gpu: $(VENV)/.installed-test $(VENV)/.installed-gpu $(VENV)/.installed-dask
+	$(PY) -m pytest -n $(WORKERS) tests/operators/cuda tests/kernels/test_device_search.py tests/estimators/test_device.py tests/sdp/test_transfers.py tests/distributed/test_device.py
 
-# Project tests are of documentation, examples and workflows, which have the newest libraries.
+# Project tests are of documentation, examples and workflows, which have the newest libraries. The texts of test_text.py are the
+# documentation of libraries, and so are others.
 test-lowest: .venv-lowest/.installed
-	.venv-lowest/bin/python -m pytest -n $(WORKERS) -m "not slow" tests --ignore tests/project
+	.venv-lowest/bin/python -m pytest -n $(WORKERS) -m "not slow" tests --ignore tests/project --ignore tests/estimators/test_text.py
 
 # The wheel is installed where there is nothing, and no compiler is asked for. Free-threaded Python, for which most libraries of
 # the extra `test` have no wheels, does without them (WHEEL_EXTRA=) and with the tests that do (WHEEL_TESTS=...).
@@ -140,7 +141,8 @@ $(VENV)/.installed-%: pyproject.toml setup.py src/elliptope/sdp/_steps.c $(VENV)
 	$(PYTHON) -m venv .venv-lowest
 	$(PYTHON) .ci/lowest_versions.py $(LOWEST_EXTRAS) > .venv-lowest/versions.txt
 	.venv-lowest/bin/python -m pip install --quiet --upgrade pip  # older ones take very long to find versions that go together
-	.venv-lowest/bin/python -m pip install --quiet --constraint .venv-lowest/versions.txt --editable ".[test,$(LOWEST_EXTRAS)]"
+	.venv-lowest/bin/python -m pip install --quiet --constraint .venv-lowest/versions.txt --editable ".[test,$(LOWEST_EXTRAS)]" \
+	    "polars<2"  # the last that scikit-learn 1.6 knows
 	@touch $@
 
 $(VENV)/.created:

@@ -1,15 +1,17 @@
 """Fits on a Dask cluster of processes beside fits in one process: time, bytes moved, and new rows from file to file.
 
-    python benchmarks/cluster.py --output benchmarks/results
+    python benchmarks/cluster.py --output benchmarks/results              # all parts but `device`, half an hour
+    python benchmarks/cluster.py --output benchmarks/results --part device    # on a machine with a CUDA device
 
-Workers are processes of one thread each; the fit without a cluster has as many threads. Takes half an hour on a quiet
-machine; --quick: small sizes, to try it out.
+Workers are processes of one thread each; the fit without a cluster has as many threads. A part replaces its own section of
+cluster.md. The part `covertype` needs ELLIPTOPE_DATA. --quick: small sizes, to try it out, and nothing is written.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
 import tempfile
 import time
 import warnings
@@ -20,10 +22,9 @@ from typing import Any
 
 import machine
 import numpy as np
-import psutil
 
 from elliptope import SDPEmbedding
-from elliptope.distributed.cluster import Cluster
+from elliptope.distributed.cluster import Cluster, task
 from elliptope.distributed.exact import DistributedOperator
 from elliptope.distributed.neighbors import fit_neighbors
 from elliptope.distributed.rows import RowBlocks
@@ -31,8 +32,8 @@ from elliptope.distributed.sparse import DistributedSparseOperator
 from elliptope.kernels import Gaussian, Overlap
 from elliptope.operators import SparseOperator, TiledOperator
 
-COLUMNS = 20
 REPEATS = 5
+WORKERS = 2
 
 
 @contextmanager
@@ -66,101 +67,205 @@ def sent_by_workers(client: Any) -> int:
     return sum(client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total).values())
 
 
-def products(name: str, n: int, count: int) -> str:
-    """A line: time of a product here and there, efficiency, and bytes relative to n r 8 for every worker."""
-    X, V = rows(n), np.random.default_rng(1).standard_normal((n, COLUMNS))
-    here: Any
-    if name == "exact":
-        here = TiledOperator(Gaussian(3.0), X, n_jobs=count)
-    else:
-        here = SparseOperator(Overlap().fit(X, n_neighbors=15, n_jobs=count).matrix(), n_jobs=count)
-    local = seconds(lambda: here.core_matmat(V))
-    with workers(count) as client:
-        there: Any
-        if name == "exact":
-            there = DistributedOperator(Gaussian(3.0), X)
-        else:
-            there = DistributedSparseOperator(fit_neighbors(Overlap(), X, RowBlocks.of_array(X), 15, Cluster())[1])
-        remote = seconds(lambda: there.core_matmat(V))
-        before = sent_by_workers(client)
-        there.core_matmat(V)
-        unit = V.nbytes * count
-        moved = (sent_by_workers(client) - before) / unit
-    by_scheduler = 2 * V.nbytes / unit  # once to the scheduler, once from it
-    return (
-        f"{name:8} n={n:7} workers={count}: {local:.3f} s here, {remote:.3f} s there, efficiency {local / remote:.0%}; "
-        f"bytes {moved:.2f} between workers and to the client, {by_scheduler:.2f} by way of the scheduler"
-    )
+def pair_of_operators(kernel: str, X: np.ndarray) -> tuple[Any, Callable[[], Any]]:
+    """The operator here, on threads; and what makes the one on the cluster."""
+    if kernel == "exact":
+        return TiledOperator(Gaussian(3.0), X, n_jobs=WORKERS), lambda: DistributedOperator(Gaussian(3.0), X)
+
+    def there() -> Any:
+        return DistributedSparseOperator(fit_neighbors(Overlap(), X, RowBlocks.of_array(X), 15, Cluster())[1])
+
+    return SparseOperator(Overlap().fit(X, n_neighbors=15, n_jobs=WORKERS).matrix(), n_jobs=WORKERS), there
 
 
-def fits(n: int, count: int, **parameters: Any) -> str:
-    """A line: time of a whole fit here and there."""
+def products(quick: int) -> Iterator[str]:
+    """Time of a product here and there, and bytes relative to 8 n r for every worker."""
+    yield "| kernel | n | columns | seconds here | there | efficiency | bytes / (8 n r workers): scheduler | workers |"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
+    for kernel, n in (("exact", 50_000 // quick), ("overlap", 200_000 // quick)):
+        here, make = pair_of_operators(kernel, rows(n))
+        with workers(WORKERS) as client:
+            there = make()
+            for r in (5, 20):
+                V = np.random.default_rng(1).standard_normal((n, r))
+                local, remote = (seconds(lambda J=J, V=V: J.core_matmat(V)) for J in (here, there))
+                before = sent_by_workers(client)
+                there.core_matmat(V)
+                unit = V.nbytes * WORKERS
+                moved, by_scheduler = (sent_by_workers(client) - before) / unit, 2 * V.nbytes / unit
+                yield (
+                    f"| {kernel} | {n} | {r} | {local:.3f} | {remote:.3f} | {local / remote:.0%} | {by_scheduler:.2f} | "
+                    f"{moved:.2f} |"
+                )
+    yield ""
+    yield "*scheduler*: a thin matrix to it, and from it. *workers*: what they send to each other and to the client."
+
+
+def fits(quick: int) -> Iterator[str]:
+    """Time of whole fits here and there: search for neighbours, ascent and certificate."""
     import dask.array as da
 
+    yield "| kernel | n | seconds here | there | efficiency | products | relative gap |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    n = 200_000 // quick
     X = rows(n)
-    est = SDPEmbedding(random_state=0, **parameters)
-    local = _timed(lambda: est.set_params(n_jobs=count).fit(X))
-    with workers(count):
-        remote = _timed(lambda: est.fit(da.from_array(X, chunks=(n // 8, -1))))
-    return f"fit      n={n:7} workers={count} {parameters}: {local:.1f} s here, {remote:.1f} s there, {local / remote:.0%}"
+    for kernel in ("neighbors", "overlap"):
+        est = SDPEmbedding(kernel=kernel, rank=4, max_iter=50, random_state=0, n_jobs=WORKERS)
+        local = _timed(lambda est=est: est.fit(X))
+        with workers(WORKERS):
+            remote = _timed(lambda est=est: est.fit(da.from_array(X, chunks=(n // 8, -1))))
+        gap = est.certificate_.relative_gap
+        yield f"| {kernel} | {n} | {local:.1f} | {remote:.1f} | {local / remote:.0%} | {est.n_products_} | {gap:.1e} |"
 
 
-def transform(n: int, count: int, training: int) -> str:
-    """A line: new rows from Parquet files to Parquet files, and the largest memory of client and workers."""
+def transform(quick: int) -> Iterator[str]:
+    """New rows from Parquet files to Parquet files, and the largest memory of client and workers."""
     import dask.dataframe as dd
     import pandas
 
+    n, training, size = 5_000_000 // quick, 2_000, 100_000 // quick
     names = [f"x{k}" for k in range(10)]
     points = pandas.DataFrame(rows(training), columns=names)
-    est = SDPEmbedding(kernel="overlap", spread=1.0, tol=1e-3, random_state=0, n_jobs=1).fit(points)
-    with tempfile.TemporaryDirectory() as folder, workers(count) as client:
-        source, size = Path(folder, "in"), 100_000
+    est = SDPEmbedding(bandwidth=6.0, tol=1e-3, random_state=0).fit(points)
+    new = pandas.DataFrame(rows(size), columns=names)
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "in")
         source.mkdir()
-        for k in range(-(-n // size)):
-            part = pandas.DataFrame(rows(size)[: n - k * size], columns=names)
-            part.to_parquet(source / f"part.{k:04}.parquet", index=False)
-        local = _timed(lambda: est.transform(part)) / len(part)
-        start = time.perf_counter()
-        est.transform(dd.read_parquet(source)).to_parquet(Path(folder, "out"))
-        elapsed = time.perf_counter() - start
-        peaks = client.run(lambda: psutil.Process().memory_info().rss)
-        client_peak = psutil.Process().memory_info().rss
-    rate = n / elapsed / count
-    return (
-        f"transform of {n} rows, {training} training rows: {elapsed:.0f} s, {rate:,.0f} rows/s for every worker, "
-        f"{rate * local:.0%} of one thread here; memory {max(peaks.values()) / 1e9:.2f} GB (worker), "
-        f"{client_peak / 1e9:.2f} GB (client)"
+        for k in range(n // size):
+            new.to_parquet(source / f"part.{k:04}.parquet", index=False)
+
+        def one(k: int) -> None:
+            table = pandas.read_parquet(source / f"part.{k:04}.parquet")
+            est.transform(table).to_parquet(Path(folder, "here.parquet"))
+
+        est.set_output(transform="pandas").set_params(n_jobs=WORKERS)
+        local = 2 * size / _timed(lambda: (one(0), one(1)))
+        with workers(WORKERS) as client:
+            elapsed = _timed(lambda: est.transform(dd.read_parquet(source)).to_parquet(Path(folder, "out")))
+            peaks = client.run(peak)
+    yield (
+        f"{n} rows of 10 columns in {n // size} files, {training} training rows, Gaussian kernel: {elapsed:.0f} s, "
+        f"{n / elapsed:,.0f} rows/s by {WORKERS} workers; {local:,.0f} rows/s here with {WORKERS} threads, "
+        f"file by file: {n / elapsed / local:.0%}. "
+        f"Peak memory {max(peaks.values()):.2f} GB a worker, {peak():.2f} GB client, its own fit included."
     )
 
 
-def latency(count: int) -> str:
-    """A line: what a product takes that has hardly anything to compute."""
-    X, V = rows(500), np.ones((500, 1))
-    with workers(count):
-        there = DistributedSparseOperator(fit_neighbors(Overlap(), X, RowBlocks.of_array(X), 15, Cluster())[1])
-        found = seconds(lambda: there.core_matmat(V))
-    return f"latency of a product, workers={count}: {1e3 * found:.0f} ms"
+def covertype(quick: int) -> Iterator[str]:
+    """A fit of all rows of Covertype from a folder of Parquet files; memory of client and workers."""
+    import dask.dataframe as dd
+    import pandas
+
+    with tempfile.TemporaryDirectory() as folder:
+        with np.load(Path(os.environ["ELLIPTOPE_DATA"], "covtype10.npz")) as data:
+            X = next(value for value in data.values() if value.ndim == 2)[::quick]
+        for k, part in enumerate(np.array_split((X - X.mean(axis=0)) / X.std(axis=0), 12)):
+            pandas.DataFrame(part, columns=[f"x{j}" for j in range(X.shape[1])]).to_parquet(f"{folder}/{k:02}.parquet")
+        del X, part
+        with workers(WORKERS) as client:
+            est = SDPEmbedding(kernel="overlap", rank=4, max_iter=50, random_state=0)  # its memory is in question
+            elapsed = _timed(lambda: est.fit(dd.read_parquet(folder)))
+            peaks = client.run(peak)
+    yield (
+        f"n = {len(est.embedding_)}, overlap kernel, rank 4, 50 iterations, {WORKERS} workers: {elapsed:.0f} s, "
+        f"{est.n_products_} products, {est.certificate_.grade} gap {est.certificate_.relative_gap:.1e}. Peak memory "
+        f"{peak():.2f} GB client, {max(peaks.values()):.2f} GB a worker."
+    )
+
+
+def constants(quick: int) -> Iterator[str]:
+    """The constants of the model of cost (cluster_model.py), for this machine."""
+    with workers(WORKERS):
+        cluster, one = Cluster(), np.zeros(1)
+        count = 400
+        tasks = seconds(lambda: cluster.results(task("nothing", np.array, one) for _ in range(count))) / count
+        first = seconds(lambda: cluster.results([task("nothing", np.array, one)]))
+        one_worker, *_, other = cluster.threads()
+        kept = cluster.keep([task("zeros", np.zeros, 2**24 // quick)], [one_worker])
+        cluster.results([task("size", len, kept[0])])
+        size = 8 * 2**24 // quick
+        back = size / seconds(lambda: cluster.collect(kept))
+
+        def pass_on() -> None:
+            cluster.results([task("size", len, task("copy", np.copy, kept[0]))], [other])
+
+        there = size / seconds(pass_on)
+    n = 20_000 // quick
+    X, V = rows(n), np.random.default_rng(1).standard_normal((n, 20))
+    tiled = TiledOperator(Gaussian(3.0), X, n_jobs=1)
+    pairs = n**2 / 2 / seconds(lambda: tiled.product(V))
+    K = Overlap().fit(rows(10 * n), n_neighbors=15).matrix()
+    V = np.random.default_rng(1).standard_normal((10 * n, 20))
+    entries = 20 * K.nnz / seconds(lambda: K @ V)
+    yield f"- first task: {1e3 * first:.1f} ms; every further one: {1e3 * tasks:.2f} ms"
+    yield f"- bandwidth: {back / 1e9:.2f} GB/s to the client, {there / 1e9:.2f} GB/s to a worker and copied there"
+    yield f"- pairs of the exact kernel, 20 columns: {pairs:.2g} a second and thread"
+    yield f"- entries of a sparse kernel, {K.nnz / K.shape[0]:.0f} a row, times columns: {entries:.2g} a second and thread"
+
+
+def device(quick: int) -> Iterator[str]:
+    """Products, and a fit, by the CUDA device of one worker beside the same without a cluster: are the bits the same?"""
+    import torch
+    from dask.distributed import Client, LocalCluster
+
+    from elliptope.distributed.device import DistributedCudaOperator
+    from elliptope.operators.cuda.operator import CudaOperator
+
+    n = 200_000 // quick
+    X = rows(n)
+    place = "cuda" if torch.cuda.is_available() else "cpu"
+    V = torch.tensor(np.random.default_rng(1).standard_normal((n, 20)), device=place)
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as local, Client(local):
+        here, there = CudaOperator(Gaussian(3.0), torch.tensor(X, device=place)), DistributedCudaOperator(Gaussian(3.0), X)
+        same = {
+            "degrees": torch.equal(here.m, there.m),
+            "J V": torch.equal(here @ V, there @ V),
+            "squared entries": torch.equal(here.product(V, squared=True), there.product(V, squared=True)),
+            "six digits": torch.equal(here.single() @ V, there.single() @ V),
+        }
+        times = [seconds(lambda J=J: (J @ V).cpu()) for J in (here, there)]
+        X = X[: 20_000 // quick]
+        options = {"bandwidth": 6.0, "tol": 1e-4, "random_state": 0, "device": "cuda"}
+        fitted = [SDPEmbedding(operator=name, **options).fit(X).embedding_ for name in ("tiled", "dask")]
+        same[f"embedding, n = {len(X)}"] = np.array_equal(*fitted)
+    name = torch.cuda.get_device_name() if place == "cuda" else "Triton's interpreter"
+    yield f"{name}; n = {n}, {here._products.grid.shares} shares; equal to the last bit:"
+    yield ""
+    yield from (f"- {what}: {'yes' if equal else 'NO'}" for what, equal in same.items())
+    yield f"- seconds a product of 20 columns: {times[0]:.3f} without a cluster, {times[1]:.3f} with it"
+
+
+def peak() -> float:
+    """The largest memory of this process so far, in GB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+
+
+PARTS = {part.__name__: part for part in (constants, products, fits, transform, covertype, device)}
+
+
+def record(file: Path, name: str, lines: list[str]) -> None:
+    """Replace the section of that name."""
+    title, *sections = (file.read_text() if file.exists() else "# Fits on a Dask cluster\n").split("\n## ")
+    kept = {text.split("\n", 1)[0]: text for text in sections}
+    kept[name] = "\n".join([name, "", *lines]) + "\n"
+    file.write_text("\n## ".join([title, *(kept[part] for part in PARTS if part in kept)]))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results"))
+    parser.add_argument("--part", choices=PARTS, nargs="+", default=[name for name in PARTS if name != "device"])
     parser.add_argument("--quick", action="store_true")
     args = parser.parse_args()
     machine.limit_threads(1)
     warnings.simplefilter("ignore")
-    quick = 20 if args.quick else 1
-    lines = [*machine.describe(), f"load before: {os.getloadavg()[0]:.1f}", ""]
-    for count in (1, 2):
-        lines += [latency(count), products("exact", 50_000 // quick, count), products("overlap", 200_000 // quick, count)]
-    lines += [
-        fits(200_000 // quick, 2, kernel="overlap", spread=0.3, tol=1e-4),
-        transform(5_000_000 // quick, 2, 50_000 // quick),
-    ]
-    args.output.mkdir(parents=True, exist_ok=True)
-    text = "\n".join(lines) + "\n"
-    (args.output / "cluster.txt").write_text(text)
-    print(text)
+    for name in args.part:
+        lines = list(PARTS[name](20 if args.quick else 1))
+        lines += ["", "; ".join(machine.describe())]
+        print("\n".join([f"## {name}", *lines]), flush=True)
+        if not args.quick:
+            args.output.mkdir(parents=True, exist_ok=True)
+            record(args.output / "cluster.md", name, lines)
 
 
 if __name__ == "__main__":

@@ -27,13 +27,16 @@ from elliptope.distributed.order import cut_rows
 
 @dataclass(frozen=True)
 class Hardware:
-    """Bandwidth in bytes/s, seconds of latency per message and per task, pairs and entries per second and thread."""
+    """Bandwidth in bytes/s, seconds of latency per message and per task, pairs and entries per second and thread.
 
-    bandwidth: float = 1.25e9  # a network of 10 Gbit/s
+    All but those of the network are measured: benchmarks/results/cluster.md, section `constants`.
+    """
+
+    bandwidth: float = 1.25e9  # a network of 10 Gbit/s; within a machine more than twice as much is measured
     message: float = 1e-3
-    task: float = 5e-4
-    pairs: float = 3.0e8  # of the exact kernel with 20 columns, in float64
-    entries: float = 1.0e9  # of a sparse kernel, times columns
+    task: float = 1.9e-3
+    pairs: float = 2.9e8  # of the exact kernel with 20 columns, in float64
+    entries: float = 4.8e8  # of a sparse kernel, times columns
 
 
 def spread(chunks: int, size: float, workers: int, hardware: Hardware) -> float:
@@ -77,10 +80,12 @@ def exact(n: int, r: int, workers: int, threads: int, hardware: Hardware) -> tup
 
 def neighbors(n: int, r: int, workers: int, threads: int, hardware: Hardware) -> tuple[float, float, float]:
     """The same for a kernel of neighbours with 20 entries a row."""
-    compute = n * 20 * r / (hardware.entries * min(workers * threads, 128))
-    thin, tasks = 8 * n * r, 2 * min(2 * workers * threads, 128)
+    groups, thin = min(workers * threads, 128), 8 * n * r
+    compute = n * 20 * r / (hardware.entries * groups)
+    pieces = max(min(thin // 2**25, 64), workers)  # as in elliptope.distributed.sparse
+    tasks = groups + pieces
     model = compute + 4 * thin / hardware.bandwidth + tasks * hardware.task
-    simulated = compute + spread(64, thin, workers, hardware) + thin / hardware.bandwidth + tasks * hardware.task
+    simulated = compute + spread(pieces, thin, workers, hardware) + thin / hardware.bandwidth + tasks * hardware.task
     return compute, model, simulated
 
 

@@ -67,13 +67,17 @@ class Browser:
         self.driver.quit()
         self._folder.cleanup()
 
-    def open(self, path, width=1280, height=900, scheme="light", touch=False):
-        """Open a file, in a window of this size, and wait until its plot stands."""
+    def open(self, path, **window):
+        """Open a report, in a window of this size, and wait until its map is drawn."""
+        self.visit(path, **window)
+        self.settle()
+
+    def visit(self, path, width=1280, height=900, scheme="light", touch=False):
+        """Open a file, in a window of this size."""
         self._command("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=touch)
         self._command("Emulation.setTouchEmulationEnabled", enabled=touch)
         self.prefer(scheme)
         self.driver.get(path.as_uri())
-        self.settle()
 
     def settle(self):
         """Wait until the map is drawn."""
@@ -123,6 +127,17 @@ class Browser:
             mouse.pointer_action.move_to_location(*place)
         mouse.pointer_action.pointer_up()
         mouse.perform()
+
+    def click(self, place, shift=False):
+        self.point_at(place)
+        keys = ActionChains(self.driver)
+        if shift:
+            keys.key_down(Keys.SHIFT)
+        keys.click()
+        if shift:
+            keys.key_up(Keys.SHIFT)
+        keys.perform()
+        self.settle()
 
     def point_at(self, place):
         mouse = ActionBuilder(self.driver, duration=20)

@@ -123,7 +123,7 @@ def test_faults_change_nothing_but_the_time():
         def pause_one():
             time.sleep(0.3 * seconds)
             workers.running[0].send_signal(signal.SIGSTOP)
-            time.sleep(3)
+            time.sleep(20)
             workers.running[0].send_signal(signal.SIGCONT)
 
         for fault in [kill_one] * KILLS + [pause_one, kill_all_but_one, workers.start]:

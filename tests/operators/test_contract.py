@@ -240,7 +240,7 @@ class TestKernels:
     def test_large_sparse_products_are_shared_by_threads(self):
         """Beyond the size up to which one thread is faster; parts are equal in entries, not in rows."""
         n, rng = 10_001, np.random.default_rng(0)
-        K = sparse.random_array((n, n), density=5 / n, rng=rng, format="csr")
+        K = sparse.random_array((n, n), density=5 / n, random_state=rng, format="csr")
         K = sparse.csr_array(K + K.T + sparse.eye_array(n))
         V = rng.standard_normal((n, 3))
         one, three = (SparseOperator(K, n_jobs=n_jobs) for n_jobs in (1, 3))

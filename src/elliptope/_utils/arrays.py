@@ -51,7 +51,10 @@ def as_numpy(x: Any) -> Array:
     """``x`` as a NumPy array; memory is shared where it can be, and copied from an accelerator."""
     if isinstance(x, np.ndarray):
         return x
-    return np.from_dlpack(_plain(x), device="cpu") if is_foreign(x) else np.asarray(x)
+    if not is_foreign(x):
+        return np.asarray(x)
+    shared = np.from_dlpack(_plain(x), device="cpu")
+    return shared if shared.flags.writeable else shared.copy()  # NumPy before 2.2.5 makes it read-only
 
 
 def like(x: Array, y: Any) -> Array:

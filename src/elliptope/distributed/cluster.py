@@ -112,6 +112,15 @@ def task(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
     return delayed(function, pure=False)(*arguments, dask_key_name=f"{name}-{uuid4().hex}")
 
 
+def send(name: str, data: Any) -> Any:
+    """Data of this process, to be held by a worker."""
+    return task(name, _as_it_is, data)
+
+
+def _as_it_is(data: Any) -> Any:
+    return data
+
+
 def find_client() -> Any:
     """The current client of Dask; an error where there is none."""
     try:

@@ -21,7 +21,7 @@ from ..operators.recomputed import TileErrors
 from ..operators.tiled.gaussian import GaussianTiles, gaussian_coordinates
 from ..operators.tiled.operator import TiledOperator, make_tiles
 from ..operators.tiled.tiles import BlockTiles, Tiles, flatten
-from .cluster import Cluster, task
+from .cluster import Cluster, send, task
 from .log import NO_LOG, ProductLog
 from .order import BLOCK_ROWS, Part, assign, cut_at_borders, cut_rows, cut_work, fold, pairs_in
 from .rows import RowBlocks
@@ -97,14 +97,15 @@ class KeptRows:
         self._rows = cluster.keep(task("rows", maker.prepare, rows.block(block)) for block in blocks)
         self._threads: dict[str, int] | None = None
         self._parts: dict[Part, Any] = {}
+        self.workers: list[str] | None = None  # who has the rows of every part
 
     def parts(self) -> dict[Part, Any]:
         """The rows of every part; cut and assigned anew where workers have come or gone."""
         threads = self.cluster.threads()
         if threads != self._threads:
-            parts, workers = _share(len(self.blocks), threads)
+            parts, self.workers = _share(len(self.blocks), threads)
             rows = (task("rows-of-part", np.concatenate, [self._rows[k] for k in needed(part)]) for part in parts)
-            self._parts, self._threads = dict(zip(parts, self.cluster.keep(rows, workers), strict=True)), threads
+            self._parts, self._threads = dict(zip(parts, self.cluster.keep(rows, self.workers), strict=True)), threads
         return self._parts
 
 
@@ -130,20 +131,21 @@ class DistributedTiles(Tiles):
         return np.asfortranarray(G * scale)
 
     def _product(self, V: Array, squared: bool) -> Array:
-        parts, blocks = self._kept.parts(), self._kept.blocks
+        kept = self._kept
+        cluster, blocks, parts = kept.cluster, kept.blocks, kept.parts()
         runs = cut_at_borders(parts, len(blocks))
-        sent = [task("thin-matrix", np.array, V[blocks[run[0]].start : blocks[run[-1]].stop]) for run in runs]
+        sent = cluster.keep(send("thin-matrix", V[blocks[run[0]].start : blocks[run[-1]].stop]) for run in runs)
 
-        def value(part: Part) -> Any:
-            if part not in parts:
-                return None
-            thin = [matrix for run, matrix in zip(runs, sent, strict=True) if run[0] in needed(part)]
-            tiles = tiles_of(blocks, needed(part))
-            return task("kernel-product", multiply, parts[part], part, tiles, self._maker, squared, thin)
+        def product(part: Part) -> Any:
+            own = needed(part)
+            thin = [matrix for run, matrix in zip(runs, sent, strict=True) if run[0] in own]
+            return task("kernel-product", multiply, parts[part], part, tiles_of(blocks, own), self._maker, squared, thin)
 
+        # By those who have the rows.
+        products = dict(zip(parts, cluster.keep(map(product, parts), kept.workers), strict=True))
         whole = range(len(blocks))
-        total = fold((whole, whole), value, partial(task, "sum-of-products"))
-        return flatten(self._kept.cluster.results([total])[0])[: self.n]
+        total = fold((whole, whole), products.get, partial(task, "sum-of-products"))
+        return flatten(cluster.results([total])[0])[: self.n]
 
 
 def _share(blocks: int, threads: dict[str, int]) -> tuple[list[Part], list[str] | None]:

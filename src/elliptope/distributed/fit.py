@@ -10,7 +10,7 @@ from scipy import sparse
 
 from .._utils.arrays import Array, is_dask
 from .._utils.checks import check_integer
-from .._utils.devices import on_cpu, refuse_device
+from .._utils.devices import check_device, on_cpu, refuse_device
 from ..kernels.base import FittedFormula, FittedKernel, KernelRule
 from ..kernels.metrics import RowError
 from ..kernels.neighborhoods import NeighborhoodRule
@@ -35,12 +35,15 @@ class RemoteFit:
 
     cluster: Cluster
     rows: RowBlocks | None
+    device: str | None = None  # of every worker; None for their CPUs
     log: ProductLog = NO_LOG
 
     def build(
         self, rule: KernelRule, X: Array, support: Array, w: Array, parameters: dict[str, Any]
     ) -> tuple[FittedKernel, KernelOperator]:
         """The kernel, fitted to the rows ``support`` of X, and the operator that stands for its matrix."""
+        if self.device is not None:
+            return self._on_devices(rule, X, support, w, parameters)
         rows = RowBlocks.of_array(X[support]) if self.rows is None else self.rows.select(support)
         k = parameters["n_neighbors"] if isinstance(rule, NeighborhoodRule) else None
         check_workers(self.cluster, len(support), X.shape[1], k, isinstance(rule, Overlap))
@@ -49,6 +52,25 @@ class RemoteFit:
         kernel = rule.fit(X, support, **parameters)
         assert isinstance(kernel, FittedFormula)
         return kernel, DistributedOperator(kernel.formula, kernel.points, w, rows=rows, cluster=self.cluster, log=self.log)
+
+    def _on_devices(
+        self, rule: KernelRule, X: Array, support: Array, w: Array, parameters: dict[str, Any]
+    ) -> tuple[FittedKernel, KernelOperator]:
+        from .device import DistributedCudaOperator
+
+        assert self.device is not None
+        kernel = rule.fit(X, support, **parameters)
+        assert isinstance(kernel, FittedFormula)
+        J = DistributedCudaOperator(kernel.formula, kernel.points, w, device=self.device, cluster=self.cluster, log=self.log)
+        return kernel, J
+
+    def client_device(self) -> Any | None:
+        """Where the client has the operator's thin matrices; None for arrays of NumPy."""
+        if self.device is None:
+            return None
+        from .device import client_device
+
+        return client_device(self.device)
 
     def _neighbors(
         self,
@@ -79,18 +101,22 @@ def find_cluster(X: Any, sample_weight: Any, operator: str, device: Any = None) 
     remote = operator == DASK or (is_dask(X) and operator == "auto")
     if not remote and not is_dask(X) and not is_dask(sample_weight):
         return X, sample_weight, None
-    if remote:
-        refuse_device(device, X, "a fit on a cluster")
+    name = check_device(device)
+    there = name if remote and name is not None and name.startswith("cuda") else None
+    if remote and there is None:
+        refuse_device(device, X, "a fit on a cluster")  # tensors
     cluster, rows, shape = Cluster(), None, getattr(X, "shape", ())
     if remote and len(shape) == 2 and all(isinstance(size, Integral) for size in shape):
         check_client(*shape)
     if is_dask(X):
         X, rows = collect(X, cluster)
-    return on_cpu(X), on_cpu(collect_vector(sample_weight, cluster)), RemoteFit(cluster, rows) if remote else None
+    return on_cpu(X), on_cpu(collect_vector(sample_weight, cluster)), RemoteFit(cluster, rows, there) if remote else None
 
 
-def check_rule(rule: KernelRule, X: Any, kernel: Any) -> None:
+def check_rule(rule: KernelRule, X: Any, kernel: Any, device: str | None) -> None:
     """Raise for what a cluster does not compute."""
+    if device is not None and isinstance(rule, NeighborhoodRule):
+        refuse_device(device, X, f"kernel={kernel!r} on a cluster")
     if rule.pairwise:
         raise ValueError(
             f"`kernel` must be computed from rows for a fit on a cluster, got {kernel!r} with precomputed values."

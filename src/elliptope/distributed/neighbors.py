@@ -21,7 +21,7 @@ from ..kernels.metrics import Metric, OtherMetric, make_metric
 from ..kernels.neighborhoods import NeighborhoodKernel, NeighborhoodRule, NeighborKernel, neighborhoods
 from ..kernels.pairs import RIM, kth_distances
 from ..kernels.search import Search, make_search
-from .cluster import Cluster, task
+from .cluster import Cluster, send, task
 from .order import assign
 from .rows import RowBlocks
 
@@ -123,7 +123,7 @@ def _exchange(found: list[Any], groups: list[slice]) -> list[Any]:
 
 def _kernel(rule: NeighborhoodRule, graph: list[Any], groups: list[slice], scales: Array) -> list[Any]:
     """For every group: its rows of the hollow kernel matrix."""
-    sent = task("all-scales", np.array, scales)
+    sent = send("all-scales", scales)
     known = [task("neighborhoods", neighborhoods, one, scales[group]) for one, group in zip(graph, groups, strict=True)]
     N = task("all-neighborhoods", _stack, known) if rule.needs_graph else None
     training = task("training-points", TrainingScales, sent, N)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array
-from .cluster import Cluster, task
+from .cluster import Cluster, send, task
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class RowBlocks:
         """A task whose result is an array, the points of a block."""
         rows = np.arange(block.start, block.stop) if self.rows is None else self.rows[block]
         if isinstance(self.chunks[0], np.ndarray):
-            return task("send-rows", np.array, self.chunks[0][rows])
+            return send("send-rows", self.chunks[0][rows])
         chunk = np.searchsorted(self.ends, rows, side="right")
         used = np.unique(chunk)
         starts = np.r_[0, self.ends[:-1]]

@@ -14,7 +14,7 @@ from .._utils.arrays import Array
 from .._utils.threads import Workers
 from ..operators.base import KernelOperator
 from ..operators.sparse import Block, SparseOperator
-from .cluster import task
+from .cluster import send, task
 from .log import NO_LOG, ProductLog
 from .neighbors import KernelRows
 
@@ -35,15 +35,17 @@ class RemoteMatrix:
 
     def _product(self, V: Array) -> Array:
         # The sum of a row does not depend on the group that it is in: neither groups nor workers change a product.
-        pieces = min(max(1, V.nbytes // _PIECE), _MOST_PIECES)
-        cluster = self._kernel.cluster
-        sent = cluster.keep(task("thin-matrix", np.array, piece) for piece in np.array_split(V, pieces))
+        # Every worker is sent a piece, and passes it on before it computes: products do not let it do both.
+        cluster, workers = self._kernel.cluster, sorted(set(self._kernel.workers or []))
+        count = max(min(V.nbytes // _PIECE, _MOST_PIECES), len(workers), 1)
+        pieces = [send("thin-matrix", piece) for piece in np.array_split(V, count)]
+        sent = cluster.keep(pieces, [workers[k % len(workers)] for k in range(count)] if workers else None)
         # By those who have the rows: V may have more bytes, and rows would be moved to it.
         return np.concatenate(cluster.results(self._over_rows("kernel-product", _multiply, sent), self._kernel.workers))
 
     def scaled(self, s: Array) -> RemoteMatrix:
         """Diag(s) K Diag(s)."""
-        sent = task("row-scales", np.array, s)
+        sent = send("row-scales", s)
         return self._made(self._over_rows("scale-rows", _scale, sent), self._dtype)
 
     def astype(self, dtype: type[np.floating]) -> RemoteMatrix:

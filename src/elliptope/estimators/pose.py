@@ -124,8 +124,8 @@ def pose(X: Any, sample_weight: Any, estimator: Any, *, only: str | None = None,
     rule = _find_rule(estimator, X)
     X, sample_weight, remote = find_cluster(X, sample_weight, getattr(estimator, "operator", "auto"), estimator.device)
     if remote is not None:
-        check_rule(rule, X, estimator.kernel)
-        operator, device = DASK, None
+        check_rule(rule, X, estimator.kernel, remote.device)
+        operator, device = DASK, remote.client_device()
     elif checkpoint is not None:
         raise ValueError("`checkpoint` must be None unless the fit is on a cluster, by operator='dask' or with dask arrays.")
     else:

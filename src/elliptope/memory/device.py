@@ -15,6 +15,8 @@ _DOUBLE, _HALF, _INDEX = 8, 2, 4
 _ROW_COPIES, _PARTS = 4, 6
 # Sums that products of the tiled operator keep apart, at most: rows of 32 columns, for either side of a tile.
 _SUMS = 2 * 132 * 64 * 512 * 32
+# Thin matrices that wait for others while the shares of a product are summed.
+_SHARES = 6
 # Distances that a search for neighbours holds at a time, and what libraries hold.
 _SEARCHED = 2**31
 _FIXED = 2**29
@@ -22,7 +24,7 @@ _FIXED = 2**29
 
 def _tiled(size: Size) -> int:
     rows = size.n * (size.p + 16) * (_ROW_COPIES * _DOUBLE + _PARTS * _HALF)
-    return rows + _DOUBLE * min(_SUMS, 2 * size.n * 132 * 64 * 32)
+    return rows + _DOUBLE * (min(_SUMS, 2 * size.n * 132 * 64 * 32) + _SHARES * size.n * WIDTH)
 
 
 def _sparse(size: Size) -> int:

@@ -41,8 +41,8 @@ def render(report: Report) -> str:
     parts = {
         "title": escape(report.title),
         "version": escape(report.versions["elliptope"]),
-        "style": _page_file("page.css"),
-        "script": "\n".join(_page_file(f"{name}.js") for name in _SCRIPTS),
+        "style": page_file("page.css"),
+        "script": "\n".join(page_file(f"{name}.js") for name in _SCRIPTS),
         "data": _quote(page_data(report)),
         "lede": "".join(of_fit(report, k, _lede(report, k)) for k in range(len(report.fits))),
         "reading": escape(_reading(report)),
@@ -70,7 +70,7 @@ def render(report: Report) -> str:
         "parameters": definitions(report.parameters),
         "versions": definitions(report.versions),
     }
-    return Template(_page_file("page.html")).substitute(parts)
+    return Template(page_file("page.html")).substitute(parts)
 
 
 def page_data(report: Report) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def _picture(report: Report) -> dict[str, Any] | None:
     }
 
 
-def _page_file(name: str) -> str:
+def page_file(name: str) -> str:
     return files(__package__).joinpath("page", name).read_text(encoding="utf-8")
 
 

@@ -4,6 +4,7 @@ bandwidths or numbers of neighbours.
 examples:
   elliptope report wine.csv --standardize --label class -o report.html
   elliptope report wine.elliptope -o report.html
+  elliptope report wine.elliptope --compare other.elliptope -o both.html
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from ...report.content import collect
+from ...report.comparison import comparison_bytes
+from ...report.content import Report, collect
 from ...report.write import page_bytes
 from ..console import Console
 from ..data import Column
-from ..errors import CommandError, ExitCode, UsageError
+from ..errors import CommandError, ExitCode, UsageError, counted
 from ..fitting import exit_code, facts, fit, preparation, read_training_data
 from ..methods import add_estimator, estimator_of, table_options
 from ..models import Model, check_model_output, column_names, load_model, save_model
@@ -48,6 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="LIST",
         help="of the slider, for kernels of neighbours: 10,15,30 (default: 5; none for many rows)",
     )
+    parser.add_argument("--compare", metavar="MODEL", help="another model of the same rows to show beside it")
     parser.add_argument("--no-path", action="store_true", help="no slider: only the embedding itself")
     parser.add_argument("--coordinates", metavar="FILE", help="write the coordinates, too")
     parser.add_argument("--save-model", metavar="FILE", help="keep the model, for `transform` and `certify`")
@@ -73,22 +76,14 @@ def run(args: argparse.Namespace, console: Console) -> int:
         console.note(f"written: {args.save_model}")
     if coordinates is not None:
         coordinates.write({**model.kept, "z": model.est.embedding_}, console, column_names(model.est))
+    other = None if args.compare is None else _other(args, model)
     with open_output(args.output, args.force) as file:
-        report = collect(
-            model.est,
-            y=None if model.label is None else _colours(model.label),
-            y_name=None if model.label is None else model.label.name,
-            row_names=None if model.id is None else [str(value) for value in model.id.values.tolist()],
-            first_row=1,
-            columns=_columns(model),
-            row_numbers=model.preparation.row_numbers(len(model.est.embedding_)),
-            bandwidths=None if args.no_path else args.bandwidths or "auto",
-            neighbors=None if args.no_path else args.neighbor_counts or "auto",
-            title=args.title or model.source or args.input,
-            preparation=preparation(model),
-            verbose=not console.quiet,
-        )
-        file.write(page_bytes(report))
+        title = args.title or model.source or args.input
+        report = _report(args, model, console, title if other is None else args.input)
+        if other is None:
+            file.write(page_bytes(report))
+        else:
+            file.write(comparison_bytes(report, _report(args, other, console, args.compare), title))
     asks = {"σ": "--bandwidths", "k": "--neighbor-counts"}.get(report.symbol or "")
     if report.note and not report.interrupted:  # that has had its warning
         console.note(f"{report.note} ({asks} asks for others)" if asks else report.note)
@@ -96,6 +91,34 @@ def run(args: argparse.Namespace, console: Console) -> int:
     outputs = {"output": args.output, "model": args.save_model, "coordinates": args.coordinates}
     console.result({**facts(model), **outputs})
     return ExitCode.INTERRUPTED if report.interrupted else exit_code(model.est)
+
+
+def _report(args: argparse.Namespace, model: Model, console: Console, title: str) -> Report:
+    return collect(
+        model.est,
+        y=None if model.label is None else _colours(model.label),
+        y_name=None if model.label is None else model.label.name,
+        row_names=None if model.id is None else [str(value) for value in model.id.values.tolist()],
+        first_row=1,
+        columns=_columns(model),
+        row_numbers=model.preparation.row_numbers(len(model.est.embedding_)),
+        bandwidths=None if args.no_path else args.bandwidths or "auto",
+        neighbors=None if args.no_path else args.neighbor_counts or "auto",
+        title=title,
+        preparation=preparation(model),
+        verbose=not console.quiet,
+    )
+
+
+def _other(args: argparse.Namespace, model: Model) -> Model:
+    """The model to compare with, which was fitted to the same rows."""
+    other = load_model(args.compare)
+    if not hasattr(other.est, "certificate_"):
+        raise CommandError(f"{args.compare}: a {type(other.est).__name__} has no report; other embeddings have one")
+    n, m = len(model.est.embedding_), len(other.est.embedding_)
+    if n != m:
+        raise CommandError(f"{args.compare}: fitted to {counted(m, 'row')}, and {args.input} to {counted(n, 'row')}")
+    return other
 
 
 def _counts(text: str) -> list[int]:

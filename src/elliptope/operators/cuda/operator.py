@@ -8,6 +8,7 @@ The operator offers the solver products that are good to about six digits and se
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -59,18 +60,21 @@ class CudaOperator(RecomputedOperator):
             bounds = gaussian_errors(Z)
             dot = bounds.largest_entry <= _DOUBLE_ERROR
         if dot:
-            self._products: Products = DoubleProducts(Z, self._profile, True)
-            errors = TileErrors(bounds.entry, self._products.sum_error)
+            self._products = self._make(DoubleProducts, Z, self._profile, True)
+            errors = TileErrors(bounds.entry, self._products.grid.sum_error)
         else:
             # Scaled by a power of two, which is exact, so that squares neither overflow nor underflow.
             unit = math.ldexp(1.0, math.frexp(self._profile.scale)[1])
-            self._products = DoubleProducts(X * unit, self._profile.rescaled(1 / unit), False)
+            self._products = self._make(DoubleProducts, X * unit, self._profile.rescaled(1 / unit), False)
         self._Z = Z
         sizes = torch.linalg.vecdot(Z, Z)
         typical = single_dot_error(float(sizes.mean()), Z.shape[1])
         self._rough_dot = self._profile.is_gaussian and typical <= _SINGLE_DOT_ERROR
         self._rough_errors = tuple(self._rough_error(float(size)) for size in (sizes.mean(), sizes.max()))
         super().__init__(len(X), errors, sample_weight)
+
+    def _make(self, kind: Callable[[Any, Profile, bool], Products], Z: Any, profile: Profile, dot: bool) -> Any:
+        return kind(Z, profile, dot)
 
     def product(self, V: Array, squared: bool = False) -> Array:
         return self._products.hollow_matmat(V, squared)
@@ -91,8 +95,9 @@ class CudaOperator(RecomputedOperator):
         return single_dot_error(size, self._Z.shape[1]) if self._rough_dot else single_difference_error(size)
 
     @cached_property
-    def _rough(self) -> SingleProducts:
+    def _rough(self) -> Any:
         """Made when it is needed first, and then kept: it takes little more memory than the points."""
         if self._rough_dot:
-            return SingleProducts(self._Z, self._profile, True)
-        return SingleProducts(self._Z, self._profile.rescaled(1 / (math.sqrt(2) * self._profile.scale)), False)
+            return self._make(SingleProducts, self._Z, self._profile, True)
+        profile = self._profile.rescaled(1 / (math.sqrt(2) * self._profile.scale))
+        return self._make(SingleProducts, self._Z, profile, False)

@@ -24,6 +24,8 @@ WIDTHS = (8, 16, 32)
 # Programs of a product at least, if blocks are not to be smaller than that; and of a launch, many times what runs at once,
 # so that few units are idle at its end.
 _PROGRAMS, _LAUNCHED = 132 * 16, 132 * 64
+# Shares of a product, which are summed apart so that several devices may compute them, at most; each is a launch or more.
+_MOST_SHARES = 64
 # Rows of a block at most; and at least so many times those of a tile. Of a loop that is run once, the assembler of CUDA 12.8
 # and 13.0 makes code for matrix instructions that reads addresses from registers which nothing has written.
 _LARGEST_BLOCK, _LEAST_TILES = 512, 2
@@ -88,6 +90,34 @@ class Profile:
         )
 
 
+@dataclass(frozen=True)
+class Grid:
+    """Pairs of n points in blocks: by how many blocks they are apart, and in shares that are halves of halves of all."""
+
+    n: int
+    block: int
+
+    @property
+    def count(self) -> int:
+        return -(-self.n // self.block)
+
+    @property
+    def shares(self) -> int:
+        """A power of two."""
+        full = self.count * (self.count // 2) // _LAUNCHED
+        return 2 ** (min(max(full, 1), _MOST_SHARES).bit_length() - 1)
+
+    def offsets(self, share: int) -> range:
+        """Distances of blocks, from 1 on, in a share."""
+        all_of_them = self.count // 2
+        return range(1 + all_of_them * share // self.shares, 1 + all_of_them * (share + 1) // self.shares)
+
+    @property
+    def sum_error(self) -> float:
+        """Bound on the rounding of a product in float64 relative to K |V|: terms of a block, blocks, and the last sums."""
+        return gamma(self.block + self.count + 24)
+
+
 class Products(ABC):
     """Products with the kernel matrix of n points, hollow, in one of two precisions."""
 
@@ -95,18 +125,15 @@ class Products(ABC):
     shapes: dict[int, Shape]
 
     def __init__(self, n: int, device: Any) -> None:
-        self.n, self.device = n, device
-        fewest = _LEAST_TILES * max(max(shape.rows, shape.columns) for shape in self.shapes.values())
+        self.n, self.device, self.grid = n, device, self.grid_of(n)
+        self.block, self.count, self.padded = self.grid.block, self.grid.count, self.grid.count * self.grid.block
+
+    @classmethod
+    def grid_of(cls, n: int) -> Grid:
+        fewest = _LEAST_TILES * max(max(shape.rows, shape.columns) for shape in cls.shapes.values())
         # So many blocks that their pairs fill the device.
         wanted = 2 ** round(math.log2(max(n / math.sqrt(2 * _PROGRAMS), 1)))
-        self.block = min(max(wanted, fewest), _LARGEST_BLOCK)
-        self.count = -(-n // self.block)
-        self.padded = self.count * self.block
-
-    @property
-    def sum_error(self) -> float:
-        """Bound on the rounding of a product in float64 relative to K |V|: terms of a block, blocks, and the last sums."""
-        return gamma(self.block + self.count + 16)
+        return Grid(n, min(max(wanted, fewest), _LARGEST_BLOCK))
 
     @abstractmethod
     def launch(self, V: Any, sums: tuple[Tensor, Tensor], first: int, grid: int, mirror: bool, squared: bool) -> None:
@@ -116,32 +143,45 @@ class Products(ABC):
     def prepare(self, V: Tensor) -> tuple[Any, Tensor]:
         """V (padded, R) as the kernels take it, and the factors of its columns, (R,)."""
 
-    def hollow_matmat(self, V: Tensor, squared: bool = False) -> Tensor:
-        """(K - Diag(diag K)) V in float64, (n, r); of the entries of K, or of their squares."""
+    def hollow_matmat(self, V: Tensor, squared: bool = False, shares: range | None = None) -> Tensor:
+        """(K - Diag(diag K)) V in float64, (n, r); of the entries of K, or of their squares.
+
+        With ``shares``, what these contribute. The sum of two halves is the whole to the last bit.
+        """
         r, widest = V.shape[1], WIDTHS[-1]
+        shares = range(self.grid.shares) if shares is None else shares
         if r > widest:
-            parts = [self.hollow_matmat(V[:, k : k + widest], squared) for k in range(0, r, widest)]
+            parts = [self.hollow_matmat(V[:, k : k + widest], squared, shares) for k in range(0, r, widest)]
             return torch.cat(parts, dim=1)
         width = next(width for width in WIDTHS if width >= r)
         padded = torch.zeros((self.padded, width), dtype=torch.float64, device=self.device)
         padded[: self.n, :r] = V
         prepared, scales = self.prepare(padded)
-        total = torch.zeros_like(padded)
-        for partial in self._sums(prepared, width, squared):
-            total += partial
-        return total[: self.n, :r] * scales[:r]
 
-    def _sums(self, V: Any, width: int, squared: bool) -> Iterator[Tensor]:
-        """Terms in float64, each (padded, width), whose sum is the product."""
-        offsets = self.count // 2
-        slots = max(min(offsets, -(-_LAUNCHED // self.count)), 1)
+        def sum_of(shares: range) -> Tensor:
+            middle = len(shares) // 2
+            if middle:
+                return sum_of(shares[:middle]) + sum_of(shares[middle:])
+            total = torch.zeros_like(padded)
+            for partial in self._sums(prepared, width, squared, shares[0]):
+                total += partial
+            return total[: self.n, :r] * scales[:r]
+
+        return sum_of(shares)
+
+    def _sums(self, V: Any, width: int, squared: bool, share: int) -> Iterator[Tensor]:
+        """Terms in float64, each (padded, width), whose sum is what a share contributes."""
+        offsets = self.grid.offsets(share)
+        slots = max(min(len(offsets), -(-_LAUNCHED // self.count)), 1)
         shape = (slots, self.padded, width)
         sums = tuple(torch.zeros(shape, dtype=self.dtype, device=self.device) for _ in range(2))
-        self.launch(V, sums, 0, self.count, mirror=False, squared=squared)
+        if share == 0:
+            self.launch(V, sums, 0, self.count, mirror=False, squared=squared)
         # Every launch adds once to a sum over rows, and once per row of tiles to a sum over columns.
-        patience = max(_SINGLE_SUMS * self.shapes[width].rows // self.block, 1) if self.dtype == torch.float32 else offsets
-        for k, first in enumerate(range(1, offsets + 1, slots)):
-            self.launch(V, sums, first, self.count * min(slots, offsets + 1 - first), mirror=True, squared=squared)
+        single = self.dtype == torch.float32
+        patience = max(_SINGLE_SUMS * self.shapes[width].rows // self.block, 1) if single else len(offsets)
+        for k, first in enumerate(offsets[::slots]):
+            self.launch(V, sums, first, self.count * min(slots, offsets.stop - first), mirror=True, squared=squared)
             if (k + 1) % patience == 0:
                 for part in sums:
                     yield part.sum(dim=0, dtype=torch.float64)

@@ -34,7 +34,10 @@ function unpackField(field) {
 }
 
 function numbers(base64, Type) {
-  return new Type(Uint8Array.from(atob(base64), (c) => c.charCodeAt(0)).buffer);
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let k = 0; k < text.length; k += 1) bytes[k] = text.charCodeAt(k);
+  return new Type(bytes.buffer);
 }
 
 /* Name of axis a. The one after the components is the density: there to look at outliers, and so that one component makes a
@@ -65,6 +68,10 @@ function textOf(field, i) {
 function labelOf(i) {
   if (report.labels) return report.labels[i];
   return report.target === null ? "" : textOf(report.fields[report.target], i);
+}
+
+function allRows() {
+  return Array.from({ length: report.n }, (_, i) => i);
 }
 
 function nameOf(i) {

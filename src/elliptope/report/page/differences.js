@@ -5,7 +5,7 @@
 const differences = document.getElementById("differences");
 
 function showDifferences() {
-  const some = view.selected && view.selected.size < report.n;
+  const some = view.selected && view.selected.length < report.n;
   document.getElementById("differences-none").hidden = Boolean(some);
   document.getElementById("differences-some").hidden = !some;
   if (!some) return;
@@ -20,8 +20,8 @@ function difference(field) {
 
 /* Medians, and Cliff's delta: the probability that a selected value is above another, less the probability that it is below. */
 function valueDifference({ values }) {
-  const chosen = sortedValues(values, true);
-  const others = sortedValues(values, false);
+  const chosen = sortedValues(values, 1);
+  const others = sortedValues(values, 0);
   if (!chosen.length || !others.length) return { effect: 0, chosen: "", others: "" };
   let [below, notAbove, sum] = [0, 0, 0]; // of the others, for the selected value at hand
   for (const value of chosen) {
@@ -34,7 +34,7 @@ function valueDifference({ values }) {
 }
 
 function sortedValues(values, selected) {
-  return values.filter((value, i) => Number.isFinite(value) && view.selected.has(i) === selected).sort();
+  return values.filter((value, i) => Number.isFinite(value) && view.isSelected[i] === selected).sort();
 }
 
 function median(sorted) {
@@ -44,7 +44,7 @@ function median(sorted) {
 /* The class whose share differs most, and the total variation: half of the sum of all differences of shares. */
 function classDifference({ names, codes }) {
   const counts = [0, 1].map(() => new Float64Array(names.length));
-  codes.forEach((code, i) => { if (code >= 0) counts[view.selected.has(i) ? 0 : 1][code] += 1; });
+  codes.forEach((code, i) => { if (code >= 0) counts[1 - view.isSelected[i]][code] += 1; });
   const sums = counts.map((count) => count.reduce((a, b) => a + b, 0));
   if (!sums[0] || !sums[1]) return { effect: 0, chosen: "", others: "" };
   const shares = counts.map((count, side) => count.map((value) => value / sums[side]));

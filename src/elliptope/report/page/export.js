@@ -94,13 +94,13 @@ function coordinatesTable() {
   const axes = Array.from({ length: report.size.axes + 1 }, (_, a) => ({ name: axisName(a), text: (i) => digits(columns[a][i]) }));
   const drawn = report.picture && report.picture.view !== "sphere" ? PICTURE_AXES : [];
   const positions = drawn.map((a, side) => ({ name: `${report.picture.view} ${"xy"[side]}`, text: (i) => digits(columns[a][i]) }));
-  return table(Array.from({ length: report.n }, (_, i) => i), [...axes, ...positions]);
+  return table(allRows(), [...axes, ...positions]);
 }
 
 function selectionTable() {
   const others = report.fields.filter((_, k) => k !== report.target || report.labels);
   const text = (field) => (i) => (field.codes ? textOf(field, i) : digits(field.values[i]));
-  return table([...view.selected], others.map((field) => ({ name: field.name, text: text(field) })));
+  return table(view.selected, others.map((field) => ({ name: field.name, text: text(field) })));
 }
 
 function wireExport() {

@@ -107,16 +107,17 @@ function outline(places) {
 /* Rows that are drawn inside of a polygon. */
 function rowsWithin(polygon) {
   const [X, Y] = view.at;
-  return Array.from({ length: report.n }, (_, i) => i).filter((i) => isVisible(i) && isInside(X[i], Y[i], polygon));
+  const [across, down] = [0, 1].map((side) => Float32Array.from(polygon, (corner) => corner[side]));
+  return allRows().filter((i) => isInside(X[i], Y[i], across, down) && isVisible(i));
 }
 
 /* Whether a ray to the right crosses the polygon an odd number of times. */
-function isInside(x, y, polygon) {
+function isInside(x, y, across, down) {
   let inside = false;
-  let [x0, y0] = polygon.at(-1);
-  for (const [x1, y1] of polygon) {
-    if (y1 > y !== y0 > y && x < x0 + ((y - y0) / (y1 - y0)) * (x1 - x0)) inside = !inside;
-    [x0, y0] = [x1, y1];
+  for (let k = 0, last = across.length - 1; k < across.length; last = k, k += 1) {
+    if (down[k] > y === down[last] > y) continue;
+    const crossing = across[last] + ((y - down[last]) / (down[k] - down[last])) * (across[k] - across[last]);
+    if (x < crossing) inside = !inside;
   }
   return inside;
 }
@@ -166,7 +167,7 @@ function isDrag(places) {
 function press(row, more) {
   if (row < 0) return;
   showTip(row);
-  const chosen = new Set(more ? view.selected : []);
+  const chosen = new Set(more && view.selected ? view.selected : []);
   if (!chosen.delete(row)) chosen.add(row);
   select(chosen);
 }

@@ -19,10 +19,9 @@ function drawPoints() {
   canvas.width = Math.round(scatter.clientWidth * ratio);
   canvas.height = Math.round(scatter.clientHeight * ratio);
   const pen = canvas.getContext("2d");
-  pen.scale(ratio, ratio);
   const rows = visibleRows();
   view.dense = rows.length > DENSE;
-  if (view.dense) drawDensity(pen, rows);
+  if (view.dense) drawDensity(pen, rows, ratio);
   else for (const layer of layers(rows)) drawLayer(pen, layer, ratio);
 }
 
@@ -40,10 +39,10 @@ function pointSize() {
 function layers(rows) {
   const full = report.n > MANY ? 0.75 : 0.9;
   const faint = report.n > MANY ? 0.08 : 0.18;
-  const few = view.selected && view.selected.size <= FEW;
+  const few = view.selected && view.selected.length <= FEW;
   const made = [];
   for (const chosen of [false, true]) {
-    const own = view.selected ? rows.filter((i) => view.selected.has(i) === chosen) : chosen ? rows : [];
+    const own = view.selected ? rows.filter((i) => Boolean(view.isSelected[i]) === chosen) : chosen ? rows : [];
     const opacity = view.selected ? (chosen ? 1 : faint) : full;
     const look = few && chosen ? { size: 13, ring: true } : { size: pointSize(), ring: false };
     for (const near of onSphere() ? [false, true] : [true]) {
@@ -57,13 +56,14 @@ function layers(rows) {
 function drawLayer(pen, { rows, opacity, size, ring }, ratio) {
   const { styles, of } = paint();
   const [X, Y] = view.at;
-  const stamps = new Map();
+  const stamps = [];
   pen.globalAlpha = opacity;
   for (const i of rows) {
-    if (!stamps.has(of[i])) stamps.set(of[i], stamp(styles[of[i]], size, ring, ratio));
-    const image = stamps.get(of[i]);
-    const side = image.width / ratio;
-    pen.drawImage(image, X[i] - side / 2, Y[i] - side / 2, side, side);
+    if (!stamps[of[i]]) stamps[of[i]] = stamp(styles[of[i]], size, ring, ratio);
+    const image = stamps[of[i]];
+    const half = image.width / 2;
+    /* Whole pixels, for which nothing has to be interpolated. */
+    pen.drawImage(image, Math.round(X[i] * ratio - half), Math.round(Y[i] * ratio - half));
   }
   pen.globalAlpha = 1;
 }
@@ -86,7 +86,7 @@ function stamp({ path, colour }, size, ring, ratio) {
 }
 
 /* Cells in the mean colour of their points, the stronger the more there are. With a selection, others are grey. */
-function drawDensity(pen, rows) {
+function drawDensity(pen, rows, ratio) {
   const { left, top, width, height } = view.box;
   const [across, down] = [Math.ceil(width / CELL) + 1, Math.ceil(height / CELL) + 1];
   const sums = new Float32Array(4 * across * down); // red, green, blue, number
@@ -96,7 +96,7 @@ function drawDensity(pen, rows) {
   const [X, Y] = view.at;
   for (const i of rows) {
     const cell = Math.floor((Y[i] - top) / CELL) * across + Math.floor((X[i] - left) / CELL);
-    if (view.selected && !view.selected.has(i)) {
+    if (view.selected && !view.isSelected[i]) {
       others[cell] += 1;
       continue;
     }
@@ -106,7 +106,7 @@ function drawDensity(pen, rows) {
   }
   const image = densityImage(sums, others, across, down);
   pen.imageSmoothingEnabled = false;
-  pen.drawImage(image, left, top, across * CELL, down * CELL);
+  pen.drawImage(image, left * ratio, top * ratio, across * CELL * ratio, down * CELL * ratio);
 }
 
 function densityImage(sums, others, across, down) {

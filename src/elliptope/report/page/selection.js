@@ -8,8 +8,10 @@ const NAMED = 12;
 
 /* Select rows. Where this page is shown beside another, that one is told, unless it has asked for it. */
 function select(rows, tell = true) {
-  const chosen = Array.from(Int32Array.from(new Set(rows)).sort());
-  view.selected = chosen.length ? new Set(chosen) : null;
+  view.isSelected.fill(0);
+  for (const i of rows) view.isSelected[i] = 1;
+  const chosen = allRows().filter((i) => view.isSelected[i]);
+  view.selected = chosen.length ? chosen : null;
   const named = chosen.slice(0, NAMED).map((i) => report.rows[i]).join(", ");
   selectedText.textContent = chosen.length
     ? `${countOf(chosen.length, "row")} selected: ${named}${chosen.length > NAMED ? ", …" : ""}`
@@ -23,7 +25,7 @@ function select(rows, tell = true) {
 /* Rows for "3, 10-20, some text": numbers, ranges of numbers, and whatever occurs in a name or label. */
 function find(query) {
   const tests = query.split(",").map((part) => part.trim()).filter(Boolean).map(tester);
-  return Array.from({ length: report.n }, (_, i) => i).filter((i) => tests.some((test) => test(i)));
+  return allRows().filter((i) => tests.some((test) => test(i)));
 }
 
 function tester(part) {
@@ -63,6 +65,6 @@ function wireSelection() {
   window.addEventListener("message", (event) => {
     if (event.source !== parent || !Array.isArray(event.data?.selected)) return;
     const wanted = new Set(event.data.selected);
-    select(Array.from({ length: report.n }, (_, i) => i).filter((i) => wanted.has(report.rows[i])), false);
+    select(allRows().filter((i) => wanted.has(report.rows[i])), false);
   });
 }

@@ -35,7 +35,8 @@ const view = {
   moving: false,
   colour: null, // a field
   hidden: new Set(), // styles that are not shown
-  selected: null, // set of rows, or null
+  selected: null, // rows in ascending order, or null
+  isSelected: new Uint8Array(report.n), // 1 for these rows
 };
 
 /* Both columns of the whole plot, as they are on the screen. */

@@ -1,0 +1,232 @@
+"""What a reader does with a report page, in a browser: compare, search, look at rows, save files, look at many rows."""
+
+import csv
+import dataclasses
+import io
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+from scipy.stats import mannwhitneyu
+from sklearn.datasets import load_wine
+
+from common import WINE, WINE_CLASS, fit
+from elliptope import MultiscaleEmbedding
+from elliptope.plotting.targets import Classes, Values
+from elliptope.report import write_comparison
+from elliptope.report.content import collect
+from elliptope.report.numbers import count_text, number_text, percent
+
+chromium = pytest.importorskip("browser", reason="selenium is not installed", exc_type=ImportError)
+pytestmark = pytest.mark.skipif(
+    chromium.find_browser() is None, reason=f"no browser: none of {', '.join(chromium.BROWSERS)} is installed"
+)
+
+# The table before it was scaled, with text, and with a value that is missing.
+TABLE = load_wine(as_frame=True).data.assign(grape=np.array(["Barolo", "Grignolino", "Barbera"])[WINE_CLASS])
+TABLE.loc[0, "alcohol"] = np.nan
+VISIBLE, TEXT = "(e) => e.checkVisibility()", "(e) => e.textContent"
+NAMES = [f"bottle {i}" for i in range(178)]
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return collect(fit(WINE), y=WINE_CLASS, y_name="cultivar", row_names=NAMES, columns=TABLE, title="Wine")
+
+
+@pytest.fixture(scope="module")
+def scales():
+    return collect(MultiscaleEmbedding(random_state=0).fit(WINE), y=WINE_CLASS, columns=TABLE, title="Wine")
+
+
+def many_rows(report, n):
+    """The report with n rows in two groups."""
+    rng = np.random.default_rng(0)
+    group = np.arange(n) % 2
+    frames = rng.standard_normal((1, n, 2)) * 0.1 + group[:, None]
+    return dataclasses.replace(
+        report,
+        **{"rows": np.arange(n), "row_names": None, "frames": frames, "scores": rng.standard_normal((1, n))},
+        **{"fits": report.fits[:1], "values": report.values[:1], "scales": ((),), "spectra": report.spectra[:1]},
+        **{"chosen": 0, "target": Classes(("a", "b"), group), "fields": (("noise", Values(rng.standard_normal(n))),)},
+    )
+
+
+def test_what_distinguishes_a_selection(open_report, wine):
+    """Cliff's delta by scipy, medians by pandas; columns in the order of their effect, and a press colours by them."""
+    browser = open_report(wine)
+    assert not browser.find("#differences").is_displayed()
+    browser.find("#query").send_keys("0-40", chromium.ENTER)
+    browser.settle()
+    rows = browser.run("return Array.from(differences.rows, (row) => Array.from(row.cells, (cell) => cell.textContent))")
+    chosen = np.arange(178) <= 40
+    expected = []
+    fields = {**{name: TABLE[name] for name in TABLE.columns[:-1]}, "Log density": pd.Series(wine.scores[wine.chosen])}
+    for name, column in fields.items():
+        one, two = column[chosen].dropna(), column[~chosen].dropna()
+        delta = 2 * mannwhitneyu(one, two).statistic / (len(one) * len(two)) - 1
+        expected.append((delta, [name, number_text(one.median()), number_text(two.median())]))
+    share = (WINE_CLASS[~chosen] == 0).mean()
+    for name, level in (("cultivar", "0"), ("grape", "Barolo")):  # all 41 rows are of one class
+        expected.append((1 - share, [name, f"{level}: {percent(1)}", percent(share)]))
+    expected.sort(key=lambda pair: -abs(pair[0]))
+    found = [float(row[3].replace("\N{MINUS SIGN}", "-")) for row in rows]
+    np.testing.assert_allclose(found, [delta for delta, _ in expected], atol=6e-4)
+    assert sorted(row[:3] for row in rows) == sorted(texts for _, texts in expected)
+    assert [row[0] for row in rows[:3]] == [texts[0] for _, texts in expected[:3]]
+    button = browser.find("#differences button")
+    button.click()
+    browser.settle()
+    assert browser.find(".legend-title").text == button.text
+    browser.find("#clear").click()
+    assert not browser.find("#differences").is_displayed()
+    assert browser.errors() == []
+
+
+def test_hover_shows_the_chosen_columns(open_report, wine):
+    browser = open_report(wine)
+    Z = wine.frames[wine.chosen]
+    row = int(np.linalg.norm(Z, axis=1).argmax())
+    browser.open_details("Hover shows")
+    for box in browser.find_all("#hover-fields label"):
+        if box.text in ("proline", "grape"):
+            box.click()
+    browser.choose("#colour", "hue")
+    browser.point_at(browser.pixels(Z[row : row + 1])[0])
+    lines = browser.until("return !tip.hidden && tip.innerText").split("\n")
+    values = [f"{name} {number_text(TABLE[name][row])}" for name in ("hue", "proline")]
+    assert lines == [f"Row {row}", f"bottle {row}", f"cultivar {WINE_CLASS[row]}", *values, f"grape {TABLE['grape'][row]}"]
+    assert browser.errors() == []
+
+
+def test_search_and_press(open_report, wine):
+    """Rows are found by number or name, and brought into view; a press selects a row, with shift one more."""
+    browser = open_report(wine)
+    browser.run("setRange({ x: [5, 6], y: [5, 6] })")
+    browser.find("#query").send_keys("bottle 17, 3", chromium.ENTER)
+    browser.settle()
+    assert browser.run("return view.selected") == [3, 17, *range(170, 178)]
+    assert browser.run("return view.selected.every(inBox)")
+    Z = wine.frames[wine.chosen]
+    order = np.argsort(-np.linalg.norm(Z, axis=1))[:2]
+    browser.click(browser.pixels(Z[order[:1]])[0])
+    assert browser.run("return view.selected") == [order[0]]
+    browser.click(browser.pixels(Z[order[1:]])[0], shift=True)
+    assert browser.run("return view.selected") == sorted(order.tolist())
+    assert browser.errors() == []
+
+
+def test_files_to_save(open_report, wine):
+    browser = open_report(wine)
+    browser.choose("#colour", "proline")
+    browser.open_details("Export")
+    browser.find("#export-svg").click()
+    drawing = ET.fromstring(browser.downloaded("map.svg"))
+    paths = [path for path in drawing.iter("{http://www.w3.org/2000/svg}path") if "translate" in path.get("transform", "")]
+    places = np.array([path.get("transform")[10:].split(")")[0].split() for path in paths], dtype=float)
+    at = np.array(browser.run("return [Array.from(view.at[0]), Array.from(view.at[1])]")).T
+    np.testing.assert_allclose(places, at, atol=0.051)
+    texts = [text.text for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"Component 1", "Component 2", "proline"} <= set(texts)
+    browser.find("#export-png").click()
+    image = Image.open(io.BytesIO(browser.downloaded("map.png")))
+    assert image.size == (2 * int(drawing.get("width")), 2 * int(drawing.get("height")))
+    assert len(set(image.convert("RGB").getdata())) > 50  # not empty
+    browser.find("#export-coordinates").click()
+    lines = list(csv.DictReader(io.StringIO(browser.downloaded("coordinates.csv").decode())))
+    assert list(lines[0]) == ["row", "name", "label", "Component 1", "Component 2", "Log density"]
+    assert [line["name"] for line in lines] == NAMES
+    coordinates = [[float(line[f"Component {k}"]) for k in (1, 2)] for line in lines]
+    np.testing.assert_allclose(coordinates, wine.frames[wine.chosen], rtol=1e-6, atol=1e-9)
+    assert browser.errors() == []
+
+
+def test_tables_and_header_follow_a_slider_over_neighbours(open_report, scales):
+    browser = open_report(scales)
+    browser.choose("#colour", "Log density")
+    for k in (scales.chosen, 0, len(scales.fits) - 1):
+        browser.run("go(arguments[0])", k)
+        browser.wait_for_frame(k)
+        np.testing.assert_allclose(browser.plotted(), scales.picture.frames[k], rtol=1e-4, atol=1e-2)
+        buttons = "document.querySelectorAll('#outliers button')"
+        shown = browser.run(f"return Array.from({buttons}).filter({VISIBLE}).map({TEXT})")
+        assert shown == [str(i) for i in np.argsort(scales.scores[k], kind="stable")[:12]]
+        (lede,) = browser.run(f"return Array.from(document.querySelectorAll('.lede')).filter({VISIBLE}).map({TEXT})")
+        assert lede.endswith(f"MultiscaleEmbedding at 2 scales, k = {scales.values[k]}.")
+        low, high = np.quantile(scales.scores[k], [0.01, 0.99], method="nearest")
+        assert browser.find("#legend").text.split("\n")[1:] == [number_text(low), number_text(high)]
+    assert browser.errors() == []
+
+
+def test_many_rows_are_drawn_as_density(open_report, wine):
+    report = many_rows(wine, 30_000)
+    browser = open_report(report)
+    assert browser.run("return view.dense")
+    assert browser.find("#drawn").text.startswith("More than 20\N{NARROW NO-BREAK SPACE}000 points are in view")
+    strength = """
+    const [x, y] = toPixels(...arguments[0]);
+    const { data } = canvas.getContext("2d").getImageData(x - 6, y - 6, 12, 12);
+    return data.reduce((sum, value, k) => sum + (k % 4 === 3 ? value : 0), 0);
+    """
+    # The middle of a group is stronger than its edge, and there is nothing between the groups.
+    assert browser.run(strength, [1, 1]) > browser.run(strength, [1.2, 1]) > browser.run(strength, [0.5, 0.5]) == 0
+    browser.run("setRange({ x: [-0.5, 0.5], y: [-0.5, 0.5] })")
+    browser.settle()
+    assert not browser.run("return view.dense")  # 15 000 rows are drawn singly
+    assert not browser.find("#drawn").is_displayed()
+    browser.find("#reset").click()
+    browser.find("#query").send_keys("a", chromium.ENTER)
+    browser.settle()
+    assert browser.find("#selected").text.startswith(count_text(15_000, "row"))
+    assert browser.run(strength, [0, 0]) > 2 * browser.run(strength, [1, 1]) > 0
+    browser.open_details("Export")
+    browser.find("#export-svg").click()
+    assert b'href="data:image/png' in browser.downloaded("map.svg")
+    assert browser.errors() == []
+
+
+def test_numbers_are_written_one_way(open_report, wine):
+    values = [0, 1, -1.5, 0.12345, 12.3456, 1999, 12345.6, -9999999, 1e7, 123456789]
+    values += [1e-4, 0.00012345, 9.9e-5, -1.23456e-7, 99.996]
+    browser = open_report(wine)
+    expected = [number_text(value) for value in values]
+    assert browser.run("return arguments[0].map(numberText)", values) == expected
+    assert expected[4:9] == ["12.35", "1999", "12 346".replace(" ", "\u202f"), "−9\u202f999\u202f999", "1\u00a0×\u00a010⁷"]
+    assert browser.run("return [NaN, Infinity].map(numberText)") == ["", ""] == [number_text(np.nan), number_text(np.inf)]
+    assert browser.run("return [0.1234, 1].map(percent)") == [percent(0.1234), percent(1)]
+
+
+def test_two_fits_side_by_side(browser, tmp_path):
+    path = tmp_path / "both.html"
+    one, two = fit(WINE), MultiscaleEmbedding(random_state=0).fit(WINE)
+    write_comparison(one, two, path, y=WINE_CLASS, titles=["Paper & co", "Two scales"], bandwidths=None, neighbors=None)
+    for width in (1280, 390):
+        browser.visit(path, width=width, height=844, touch=width < 600)
+        assert browser.overflow() == []
+        assert browser.driver.title == "Paper & co and Two scales"
+        first, second = browser.find_all("iframe")
+        browser.driver.switch_to.frame(first)
+        browser.settle()
+        browser.find("#query").send_keys("5, 7-9", chromium.ENTER)
+        browser.settle()
+        browser.driver.switch_to.default_content()
+        browser.driver.switch_to.frame(second)
+        browser.until("return view.selected?.length === 4")
+        assert browser.run("return view.selected") == [5, 7, 8, 9]
+        assert browser.driver.find_element("css selector", "h1").text == "Two scales"
+        browser.find("#clear").click()
+        browser.driver.switch_to.default_content()
+        browser.driver.switch_to.frame(first)
+        browser.until("return view.selected === null")
+        browser.driver.switch_to.default_content()
+    assert browser.run("return performance.getEntriesByType('resource').length") == 0
+    assert browser.errors() == []
+
+
+def test_fits_to_other_rows_are_not_compared(tmp_path):
+    with pytest.raises(ValueError, match="must be fitted to the same rows, got 178 and 100 rows"):
+        write_comparison(fit(WINE), fit(WINE[:100]), tmp_path / "both.html")
+    with pytest.raises(ValueError, match="`titles` must hold 2 titles, got 1"):
+        write_comparison(fit(WINE), fit(WINE), tmp_path / "both.html", titles=["one"])
