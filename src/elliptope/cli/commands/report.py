@@ -32,7 +32,7 @@ from ..writing import Target
 from .path import bandwidths
 
 _SUFFIXES = ("", ".html", ".htm")
-# Rows of a table that a page shows by default: it is then there within a minute.
+# Rows of a table that a page shows by default, whose fit takes less than a minute or not much longer.
 _MOST_ROWS = 4000
 
 
