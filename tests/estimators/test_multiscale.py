@@ -143,3 +143,18 @@ def test_an_interrupt_ends_all_scales(monkeypatch):
     assert [scale.status for scale in est.scales_] == ["interrupted", "interrupted"]
     assert len(pressed) == 1
     assert est.scales_[1].n_iter <= 2
+
+
+def test_the_order_of_points_does_not_matter(monkeypatch):
+    """Many points are put in another order; weights of zero, equal rows and `transform` follow it."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((120, 3))
+    X[100:110] = X[:10]
+    weight = np.where(np.arange(len(X)) % 7 == 3, 0.0, 1.0 + np.arange(len(X)) % 3)
+    plain = MultiscaleEmbedding(random_state=0, tol=1e-7).fit(X, sample_weight=weight)
+    monkeypatch.setattr("elliptope.estimators.pose._BEYOND_CACHE", 10)
+    ordered = MultiscaleEmbedding(random_state=0, tol=1e-7).fit(X, sample_weight=weight)
+    assert np.any(np.diff(ordered.training_.rows) < 0)
+    np.testing.assert_allclose(ordered.embedding_ @ ordered.embedding_.T, plain.embedding_ @ plain.embedding_.T, atol=1e-5)
+    np.testing.assert_allclose(ordered.transform(X), ordered.embedding_, atol=1e-6)
+    np.testing.assert_allclose(ordered.score_samples(X), plain.score_samples(X), atol=1e-9)

@@ -285,6 +285,7 @@ def with_link(link: Callable[[str, str], Any]) -> Any:
 THREADS = """
 import os
 from elliptope.cli import main
+from elliptope.cli.commands import embed  # which brings the threads of BLAS
 before = len(os.listdir("/proc/self/task"))
 code = main(["embed", "t.parquet", "-o", "out.csv", *{options}])
 print(code, len(os.listdir("/proc/self/task")) - before)

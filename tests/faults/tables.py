@@ -55,7 +55,7 @@ TABLES = {
     "several columns": csv_case(
         "a,b,c\n1,x,3\n,2,4\n3,3,5\n",
         "t.csv: 2 columns cannot be used as they are; --numeric-only leaves out columns with text among their numbers; "
-        "--drop-missing leaves out 1 row, --impute median fills in medians; --drop a,b leaves out the columns",
+        "--drop-missing leaves out 1 row of 3, --impute median fills in medians; --drop a,b leaves out the columns",
         "embed t.csv -o out.csv",
     ),
     "missing in every row": csv_case(
@@ -78,7 +78,7 @@ TABLES = {
     ),
     "empty cell": csv_case(
         changed(4, 3, ""),
-        "t.csv: column 3 ('c'): 1 missing value, the first in row 4 (line 5); --drop-missing leaves out 1 row, "
+        "t.csv: column 3 ('c'): 1 missing value, the first in row 4 (line 5); --drop-missing leaves out 1 row of 30, "
         "--impute median fills in medians; --drop c leaves out the column",
     ),
     "NaN": csv_case(changed(5, 1, "nan"), "t.csv: column 1 ('a'): 1 missing value, the first in row 5 (line 6)"),

@@ -3,6 +3,7 @@
 import importlib
 import os
 from contextlib import contextmanager
+from threading import Barrier
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +12,7 @@ import threadpoolctl
 
 from elliptope._utils import threads as _threads
 from elliptope._utils.threads import (
+    Workers,
     all_blas_threads,
     blas_threads,
     count_threads,
@@ -166,3 +168,25 @@ def test_cores_that_control_groups_leave(tmp_path, monkeypatch, files, cores):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
     assert usable_cores(tmp_path) == cores
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_workers_do_all_and_pass_errors_on(count):
+    workers, done = Workers(count), []
+    workers.run(done.append, list(range(7)))
+    assert sorted(done) == list(range(7))
+
+    def fail(item):
+        if item == 5:
+            raise ValueError("five")
+        done.append(item)
+
+    with pytest.raises(ValueError, match="five"):
+        workers.run(fail, list(range(7)))
+    workers.run(done.append, [10, 11])  # they go on after an error
+    assert {10, 11} <= set(done)
+
+
+def test_workers_share_work_among_threads():
+    workers, barrier = Workers(2), Barrier(2, timeout=10)
+    workers.run(lambda _: barrier.wait(), [0, 1])  # passes only if both run at once

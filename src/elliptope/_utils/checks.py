@@ -184,7 +184,7 @@ def name_rows(rows: Array) -> str:
     if len(rows) == 1:
         return f"row {int(rows[0])} (counted from 0)"
     more = f", … ({len(rows)} in all, counted from 0)" if len(rows) > _NAMED else " (counted from 0)"
-    return f"rows {', '.join(str(int(i)) for i in rows[:_NAMED])}{more}"
+    return f"rows {', '.join(str(int(i)) for i in np.sort(rows)[:_NAMED])}{more}"
 
 
 def rename_rows(text: str, name: Callable[[int], str]) -> str:

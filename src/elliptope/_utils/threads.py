@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from numbers import Integral
@@ -89,6 +89,30 @@ def in_order(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: 
             yield ahead.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+class Workers:
+    """Threads that stay as long as this object does: for work so short that starting threads would take as long."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._others = ThreadPoolExecutor(count - 1) if count > 1 else None
+
+    def run(self, function: Callable[[Item], Any], items: Sequence[Item]) -> None:
+        """Call the function with every item, the first one in this thread; BLAS has one thread meanwhile."""
+        if self._others is None:
+            for item in items:
+                function(item)
+            return
+        with one_blas_thread():
+            pending = [self._others.submit(function, item) for item in items[1:]]
+            try:
+                for item in items[:1]:
+                    function(item)
+            finally:
+                wait(pending)
+        for future in pending:
+            future.result()
 
 
 class _BlasThreads:

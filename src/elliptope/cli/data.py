@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,11 +72,29 @@ class Data:
     def kept(self) -> dict[str, Array]:
         return kept_columns(self.id, self.label, self.preparation, self.X.shape[0])
 
+    def sampled(self, count: int, seed: int) -> Data:
+        """At most ``count`` rows, chosen at random."""
+        n = self.X.shape[0]
+        if n <= count:
+            return self
+        rows = np.sort(np.random.default_rng(seed).choice(n, count, replace=False))
+        used = (self.preparation.row_numbers(n)[rows] - 1).tolist()
+        label, id = (None if c is None else Column(c.name, c.values[rows]) for c in (self.label, self.id))
+        return replace(
+            self,
+            X=self.X[rows],
+            label=label,
+            id=id,
+            weight=None if self.weight is None else self.weight[rows],
+            preparation=replace(self.preparation, sample=tuple(used), n_sampled=n),
+            name_row=lambda i: self.name_row(int(rows[i])),
+        )
+
 
 def kept_columns(id: Column | None, label: Column | None, preparation: Preparation, n: int) -> dict[str, Array]:
     """Columns that are copied to the output, and the numbers of its ``n`` rows where some may have been left out."""
     columns = {column.name: column.values for column in (id, label) if column is not None}
-    return {"row": preparation.row_numbers(n), **columns} if preparation.drop_missing else columns
+    return {"row": preparation.row_numbers(n), **columns} if preparation.drop_missing or preparation.sample else columns
 
 
 def read_data(

@@ -75,7 +75,7 @@ def follow(reader: Reader, raw: Raw, roles: Roles, preparation: Preparation, opt
             problems.append(problem)
         if unseen := feature.unseen(x, texts):
             notes.append(f"{reader.column(j)}: values that the model has not seen, {listing(unseen)}: all its columns are 0")
-    preparation = replace(preparation, drop_missing=preparation.drop_missing or options.drop_missing, dropped=())
+    preparation = replace(preparation, drop_missing=preparation.drop_missing or options.drop_missing, dropped=(), sample=())
     prepared = _use(reader, raw, roles, preparation, roles.features, problems, options, training=False)
     return prepared._replace(notes=[*notes, *prepared.notes])
 
@@ -100,7 +100,7 @@ def _decide(
     if kind == "dates" and options.dates:
         return Feature(reader.names[j], j, "date")
     if kind == "text" and options.one_hot:
-        values = {*texts.cells, *(f"{value:.15g}" for value in x[~np.isnan(x)].tolist())} if texts else set()
+        values = _values(x, texts)
         if len(values) <= MOST_VALUES:
             return Feature(reader.names[j], j, "text", tuple(sorted(values)))
         what += f", more than the {MOST_VALUES} that --one-hot takes"
@@ -116,10 +116,15 @@ def _kind(reader: Reader, x: Array, texts: Texts | None) -> tuple[str, str]:
         return ("numbers", "numbers") if numbers else ("empty", "empty")
     if numbers >= len(texts.rows) or reader.hint(texts.cells[0]):
         return "mixed", f"{counted(len(texts.rows), 'cell')} of text among {counted(numbers, 'number')}"
-    values = set(texts.cells)
+    values = _values(x, texts)
     if not numbers and all(as_days(cell) is not None for cell in values):
         return "dates", "dates"
     return "text", f"text, {counted(len(values), 'value')}"
+
+
+def _values(x: Array, texts: Texts | None) -> set[str]:
+    """Different values of a column of text, in which there may be numbers."""
+    return {*(texts.cells if texts else ()), *(f"{value:.15g}" for value in x[~np.isnan(x)].tolist())}
 
 
 def _where_text(reader: Reader, texts: Texts | None, what: str) -> str:
@@ -180,7 +185,7 @@ def _use(
     if roles.weight is not None:
         problems += _weight_problems(reader, raw, roles.weight, incomplete, preparation.drop_missing)
     if problems:
-        raise _unusable(reader, sorted(problems), int(incomplete.sum()), training)
+        raise _unusable(reader, sorted(problems), f"{counted(int(incomplete.sum()), 'row')} of {len(incomplete)}", training)
     if incomplete.all():
         raise CommandError(
             f"{reader.source}: no row is without missing values; --drop the columns with most of them, or --impute median"
@@ -215,13 +220,13 @@ def _weight_problems(reader: Reader, raw: Raw, j: int, incomplete: Array, drop_m
     return [problem] if (problem := _check_finite(reader, j, w)) else []
 
 
-def _unusable(reader: Reader, problems: Sequence[Problem], n_incomplete: int, training: bool) -> CommandError:
+def _unusable(reader: Reader, problems: Sequence[Problem], incomplete: str, training: bool) -> CommandError:
     """The error that lists all columns that cannot be used, in a line before it each if there are several."""
     kinds = {problem.kind for problem in problems}
     cures = [cure for kind, cure in _CURES.items() if kind in kinds and training]
     if "missing" in kinds:
         filled = ", --impute median fills in medians" if training else ""
-        cures.append(f"--drop-missing leaves out {counted(n_incomplete, 'row')}{filled}")
+        cures.append(f"--drop-missing leaves out {incomplete}{filled}")
     if training and (dropped := [reader.handle(problem.column) for problem in problems if problem.kind != "weight"]):
         named = ",".join(dropped) if len(dropped) <= _MOST_NAMED else "LIST"
         cures.append(f"--drop {named} leaves out the column{'' if len(dropped) == 1 else 's'}")

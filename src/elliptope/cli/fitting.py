@@ -27,11 +27,15 @@ from .options import form_of, preparation_of, selection_of
 _UNLIKE = 30.0
 
 
-def read_training_data(args: argparse.Namespace, console: Console) -> Data:
+def read_training_data(args: argparse.Namespace, console: Console, most_rows: int | None = None) -> Data:
+    """The table, or a random sample of ``most_rows`` of its rows where it has more."""
     data = read_data(args.input, form_of(args), selection_of(args), preparation_of(args))
     if data.X.shape[0] < 2:
         raise CommandError(f"{data.source}: 1 row; an embedding takes 2 or more")
     describe(data, console)
+    if most_rows is not None:
+        data = data.sampled(most_rows, args.random_state or 0)
+        console.name_row = data.name_row
     if text := " ".join(data.preparation.sentences()):
         console.note(f"{data.source}: {text}{_uses(args, data)}")
     return data
@@ -42,6 +46,7 @@ def _uses(args: argparse.Namespace, data: Data) -> str:
     held = {what.partition(",")[0] for _, what in data.preparation.left_out}
     uses = ["--one-hot uses text"] if "text" in held and not args.one_hot else []
     uses += ["--dates uses dates"] if "dates" in held else []
+    uses += ["--rows all uses all, and takes longer"] if data.preparation.sample else []
     uses += ["--label COLUMN colours by one"] if held - {"empty"} and args.label is None else []
     return f" ({', '.join(uses)})" if uses else ""
 

@@ -17,6 +17,7 @@ from ..kernels.choice import BUILT_IN
 from ..kernels.metrics import METRICS
 from ..sdp import METHODS as SOLVERS
 from .errors import UsageError
+from .preparation import Options
 from .selection import Selection
 from .tables import Form
 
@@ -195,8 +196,10 @@ def add_estimator(
 
 def table_options(args: argparse.Namespace) -> list[str]:
     """The given options that are about reading a table or fitting to it."""
-    names = (*inspect.signature(Form).parameters, *inspect.signature(Selection).parameters, "method", "standardize")
-    flags = {f"--{name}": name for name in names} | {flag: parameter for flag, (parameter, _) in _FLAGS.items()}
+    read = (name for kind in (Form, Selection, Options) for name in inspect.signature(kind).parameters)
+    flags = {f"--{name.replace('_', '-')}": name for name in (*read, "rows", "method", "standardize")} | {
+        flag: parameter for flag, (parameter, _) in _FLAGS.items()
+    }
     return [flag for flag, name in flags.items() if getattr(args, name, None) not in (None, False, [])]
 
 

@@ -149,7 +149,10 @@ class Preparation:
     drop_missing : bool
         Whether rows with missing values are left out.
     dropped : tuple of int
-        Rows of the training table, from 0, that were left out.
+        Rows of the training table, from 0, that were left out for missing values.
+    sample : tuple of int
+        Rows of the training table, from 0, that were used, where they are a sample of ``n_sampled`` rows; else empty.
+    n_sampled : int
     """
 
     features: tuple[Feature, ...]
@@ -157,6 +160,8 @@ class Preparation:
     left_out: tuple[tuple[str, str], ...] = ()
     drop_missing: bool = False
     dropped: tuple[int, ...] = ()
+    sample: tuple[int, ...] = ()
+    n_sampled: int = 0
 
     @classmethod
     def plain(cls, names: Sequence[str] | None, p: int) -> Preparation:
@@ -193,6 +198,8 @@ class Preparation:
 
     def row_numbers(self, n: int) -> Array:
         """Numbers in the training table, counted from 1, of the ``n`` rows that were used."""
+        if self.sample:
+            return np.array(self.sample) + 1
         return np.delete(np.arange(1, n + len(self.dropped) + 1), self.dropped)
 
     def encode(self, X: Array, texts: dict[int, Texts], columns: Sequence[int], places: Sequence[int]) -> Array:
@@ -225,6 +232,8 @@ class Preparation:
         if filled := [f for f in self.features if f.n_filled]:
             columns = _some(f"{f.handle} ({f.n_filled} by {_shown(f.fill)})" for f in filled)
             said.append(f"Missing values filled in by the median, or the most frequent text: {columns}.")
+        if self.sample:
+            said.append(f"{len(self.sample)} of {self.n_sampled} rows used, a random sample.")
         return said
 
     def pack(self) -> dict[str, Any]:
@@ -235,6 +244,8 @@ class Preparation:
             "left_out": [list(pair) for pair in self.left_out],
             "drop_missing": self.drop_missing,
             "dropped": list(self.dropped),
+            "sample": list(self.sample),
+            "n_sampled": self.n_sampled,
         }
 
     @classmethod
@@ -242,12 +253,14 @@ class Preparation:
         """What :meth:`pack` made; a TypeError or ValueError for anything else."""
         features = tuple(Feature.unpack(entry) for entry in stored["features"])
         left_out = tuple((name, what) for name, what in stored["left_out"])
-        dropped = tuple(stored["dropped"])
+        dropped, sample = tuple(stored["dropped"]), tuple(stored["sample"])
         if not all(isinstance(text, str) for pair in left_out for text in pair):
             raise ValueError("columns that were left out must have names")
-        if not all(type(i) is int and i >= 0 for i in (stored["width"], *dropped)) or [*dropped] != sorted({*dropped}):
+        counts = (stored["width"], stored["n_sampled"], *dropped, *sample)
+        ascending = all([*rows] == sorted({*rows}) for rows in (dropped, sample))
+        if not ascending or not all(type(i) is int and i >= 0 for i in counts):
             raise ValueError("its rows and columns must be counted from 0")
-        return cls(features, stored["width"], left_out, bool(stored["drop_missing"]), dropped)
+        return cls(features, stored["width"], left_out, bool(stored["drop_missing"]), dropped, sample, stored["n_sampled"])
 
     def facts(self) -> dict[str, Any]:
         """The same as plain values, for JSON; rows are counted from 1."""
@@ -257,6 +270,7 @@ class Preparation:
             "dates": [f.handle for f in self.features if f.kind == "date"],
             "filled": {f.handle: {"by": f.fill, "cells": f.n_filled} for f in self.features if f.fill is not None},
             "rows_left_out": [i + 1 for i in self.dropped],
+            "rows_sampled": [i + 1 for i in self.sample],
             "summary": " ".join(self.sentences()),
         }
 

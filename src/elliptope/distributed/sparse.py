@@ -11,8 +11,9 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from .._utils.arrays import Array
+from .._utils.threads import Workers
 from ..operators.base import KernelOperator
-from ..operators.sparse import Part, SparseOperator
+from ..operators.sparse import Block, SparseOperator
 from .cluster import send, task
 from .log import NO_LOG, ProductLog
 from .neighbors import KernelRows
@@ -75,12 +76,14 @@ class DistributedSparseOperator(SparseOperator):
     has_entries = False
 
     def __init__(self, kernel: KernelRows, sample_weight: Array | None = None, log: ProductLog = NO_LOG) -> None:
-        self._K, self._diagonal_of_K, self._rows = RemoteMatrix(kernel, log), np.ones(kernel.n), [slice(0, kernel.n)]
-        self._parts = self._squares = None
+        self._K, self._diagonal_of_K = RemoteMatrix(kernel, log), np.ones(kernel.n)
+        self._workers, self._blocks, self._squares = Workers(1), None, None
         KernelOperator.__init__(self, kernel.n, sample_weight)
 
-    def _part(self, rows: slice) -> Part:
-        return Part(rows, self._K.scaled(self._s))
+    def _scaled(self) -> list[Block]:
+        if self._blocks is None:
+            self._blocks = [Block(slice(0, self.n), self._K.scaled(self._s))]
+        return self._blocks
 
     def largest_entry(self) -> float:
         return KernelOperator.largest_entry(self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,13 @@ class Sample:
     place: Array  # (N,): which point each row is; -1 where its weight is zero
     n_weighted: int  # rows of positive weight
     equal_weights: bool
+
+    def reordered(self, order: Array) -> Sample:
+        """The same points in another order."""
+        number = np.empty(len(order), dtype=self.place.dtype)
+        number[order] = np.arange(len(order))
+        place = np.where(self.place < 0, -1, number[self.place])
+        return replace(self, w=self.w[order], rows=self.rows[order], place=place)
 
 
 def weighted_rows(w: Array) -> Sample:

@@ -144,7 +144,7 @@ class TreeSearch(Search):
 
     def _candidates(self, X: Array) -> Array:
         # One after the other, near rows need the same part of the tree: in twice the time otherwise.
-        order = _tree(X).indices
+        order = near_rows_together(X)
         found = np.empty((len(X), self._asked), dtype=np.intp)
         asked = range(1, self._asked + 1)
         found[order] = self._tree.query(X[order], k=asked, p=self._metric.order, workers=self._n_jobs)[1]
@@ -165,7 +165,7 @@ class TreeSearch(Search):
         for group in np.array_split(np.argsort(radii), _GROUPS):
             rows = np.flatnonzero(known < radii[group].max(initial=0.0))
             if len(rows):
-                group = group[_tree(self._X[group]).indices]  # near ones after each other, as above
+                group = group[near_rows_together(self._X[group])]
                 j, i = self._balls(_tree(X[rows]), self._X[group], radii[group])
                 pairs.append((rows[i], group[j]))
         return _concatenate(pairs)
@@ -284,6 +284,11 @@ def make_search(X: Rows, n_neighbors: int, search: str, n_jobs: int, metric: Met
     if X.shape[1] <= _TREE_DIMENSION:
         return TreeSearch(X, n_neighbors, n_jobs, metric)
     return (ScanSearch if metric.order == 2 else BallSearch)(X, n_neighbors, n_jobs, metric)
+
+
+def near_rows_together(X: Array) -> Array:
+    """An order of the rows, (n,), in which those that are near each other mostly come after each other."""
+    return _tree(X).indices
 
 
 def _tree(X: Array) -> cKDTree:

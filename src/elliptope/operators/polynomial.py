@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from .._utils.arrays import Array, as_numpy, columnwise, hstack, largest, like, namespace, row_dots, total
+from .._utils.arrays import Array, as_numpy, columnwise, hstack, in_precision_of, largest, like, namespace, row_dots, total
 from .._utils.blocks import TILE, blocks
 from .._utils.rounding import UNIT
 from .base import KernelOperator, Operator
@@ -188,6 +188,17 @@ class PolynomialOperator(Operator):
             G -= self._Q @ (self._Q.T @ V)
         G -= self.offset()[:, None] * V
         return columnwise(G)
+
+    def float32(self) -> Operator | None:
+        S = self._S.float32()
+        if S is None:
+            return None
+        J, model = copy(self), S.offset()
+        J._S = S
+        J._s, J._weights, J._Q, J._offset = (
+            in_precision_of(model, array) for array in (self._s, self._weights, self._Q, self._offset)
+        )
+        return J
 
     def offset(self) -> Array:
         return self._offset - row_dots(self._Q, self._Q)

@@ -11,9 +11,12 @@ import numpy as np
 from scipy import sparse
 
 from .._utils.arrays import Array, as_numpy, row_dots, transposed_product
-from .._utils.threads import in_order
+from .._utils.blocks import blocks
+from .._utils.threads import Workers
 from .base import KernelOperator, Operator, ScaledOperator
 
+# Rows of a block: what a thread makes of them stays in the cache of its core.
+_BLOCK_ROWS = 4096
 # Up to so many rows a sparse matrix is made dense for the proof (0.8 GB), and a product is too short for a second thread.
 _LARGEST_DENSE = 10_000
 
@@ -24,8 +27,8 @@ def is_made_dense(n: int) -> bool:
 
 
 @dataclass(frozen=True)
-class Part:
-    """Rows of Diag(s) K Diag(s), hollow, for one thread."""
+class Block:
+    """Some rows of Diag(s) K Diag(s), hollow."""
 
     rows: slice
     K: sparse.csr_array
@@ -40,21 +43,24 @@ class SparseStorage(ScaledOperator):
         self._K = sparse.csr_array(K - sparse.diags_array(self._diagonal_of_K))
         self._K.eliminate_zeros()
         self._K.sort_indices()
-        parts = n_jobs if n > _LARGEST_DENSE else 1
-        ends = np.searchsorted(self._K.indptr, np.linspace(0, self._K.nnz, parts + 1)[1:-1]).tolist()
-        self._rows = [slice(a, b) for a, b in zip([0, *ends], [*ends, n], strict=True)]
-        self._parts: list[Part] | None = None
+        short = np.int32 if self._K.nnz < np.iinfo(np.int32).max else np.int64  # half of the memory, and a faster product
+        self._K.indices, self._K.indptr = self._K.indices.astype(short), self._K.indptr.astype(short)
+        self._workers = Workers(n_jobs if n > _LARGEST_DENSE else 1)
+        self._blocks: list[Block] | None = None
         self._squares: Array | None = None
 
     def hollow_kernel_matmat(self, V: Array) -> Array:
         return np.asfortranarray(self._K @ np.ascontiguousarray(V))
 
     def core_matmat(self, V: Array) -> Array:
-        """As for other operators, but from a copy of K that is scaled once, and in parts that threads share."""
-        return _product(self._scaled(), self._Q, self._own(), V)
+        """As for other operators, but from a copy of K that is scaled once, and in blocks that threads share."""
+        return _product(self._scaled(), self._workers, self._Q, self._own(), V)
+
+    def matmat(self, V: Array) -> Array:
+        return _product(self._scaled(), self._workers, self._Q, self._s**2 * self._diagonal_of_K, V, "C")
 
     def float32(self) -> Operator | None:
-        return _SingleSparse(self._scaled(), self._Q, self.offset())
+        return _SingleSparse(self._scaled(), self._workers, self._Q, self.offset())
 
     def deflated(self, Q: Array) -> Self:
         self._scaled()  # for both
@@ -63,22 +69,22 @@ class SparseStorage(ScaledOperator):
         J._squares = None
         return J
 
-    def _own(self) -> Array:
-        """diag(QQᵀ), (n,)."""
-        if self._squares is None:
+    def _own(self) -> Array | None:
+        """diag(QQᵀ), (n,); None where there is no Q."""
+        if self._squares is None and self._Q.shape[1]:
             self._squares = row_dots(self._Q, self._Q)
         return self._squares
 
-    def _scaled(self) -> list[Part]:
-        if self._parts is None:
-            self._parts = [self._part(rows) for rows in self._rows]
-        return self._parts
+    def _scaled(self) -> list[Block]:
+        if self._blocks is None:
+            self._blocks = [Block(rows, self._scaled_rows(rows)) for rows in blocks(0, self.n, _BLOCK_ROWS)]
+        return self._blocks
 
-    def _part(self, rows: slice) -> Part:
+    def _scaled_rows(self, rows: slice) -> sparse.csr_array:
         K = self._K[rows]  # a copy
         K.data *= np.repeat(self._s[rows], np.diff(K.indptr))
         K.data *= self._s[K.indices]
-        return Part(rows, K)
+        return K
 
     def kernel_diagonal(self) -> Array:
         return self._diagonal_of_K
@@ -105,36 +111,41 @@ class SparseStorage(ScaledOperator):
 class _SingleSparse(Operator):
     """The same J in single precision."""
 
-    def __init__(self, parts: list[Part], Q: Array, offset: Array) -> None:
-        self.n = len(offset)
-        self._parts = [Part(part.rows, part.K.astype(np.float32)) for part in parts]
+    def __init__(self, blocks: list[Block], workers: Workers, Q: Array, offset: Array) -> None:
+        self.n, self._workers = len(offset), workers
+        self._blocks = [Block(block.rows, block.K.astype(np.float32)) for block in blocks]
         self._Q, self._offset = Q.astype(np.float32), offset.astype(np.float32)
         self._squares = row_dots(self._Q, self._Q)
 
     def core_matmat(self, V: Array) -> Array:
-        return _product(self._parts, self._Q, self._squares, V, "C")
+        return _product(self._blocks, self._workers, self._Q, self._squares, V, "C")
+
+    def matmat(self, V: Array) -> Array:
+        return _product(self._blocks, self._workers, self._Q, self._squares + self._offset, V, "C")
 
     def offset(self) -> Array:
         return self._offset
 
 
-def _product(parts: list[Part], Q: Array, squares: Array, V: Array, order: Literal["C", "F"] = "F") -> Array:
-    """The product with a core, given in parts that threads share and by its deflation basis, whose rows have ``squares``."""
+def _product(
+    blocks: list[Block], workers: Workers, Q: Array, diagonal: Array | None, V: Array, order: Literal["C", "F"] = "F"
+) -> Array:
+    """Diag(s) K Diag(s) V, hollow, and Diag(diagonal) V, less QQᵀV: block by block, which stay in cache meanwhile."""
     V = np.ascontiguousarray(V)
     out = np.empty(V.shape, dtype=V.dtype, order=order)
-
-    # The sum of a row does not depend on the part that it is in, so the number of threads changes nothing.
-    def fill(part: Part) -> None:
-        rows = part.rows
-        P = part.K @ V
-        if Q.shape[1]:
-            P -= Q[rows] @ QV
-            P += squares[rows, None] * V[rows]
-        out[rows] = P
-
     QV = transposed_product(Q, V)
-    for _ in in_order(fill, parts, len(parts)):
-        pass
+
+    # The sum of a row does not depend on the thread that makes it, so the number of threads changes nothing.
+    def fill(some: list[Block]) -> None:
+        for block in some:
+            P, rows = block.K @ V, block.rows
+            if diagonal is not None:
+                P += diagonal[rows, None] * V[rows]
+            if Q.shape[1]:
+                P -= Q[rows] @ QV
+            out[rows] = P
+
+    workers.run(fill, [blocks[first :: workers.count] for first in range(workers.count)])
     return out
 
 
@@ -163,7 +174,7 @@ class SparseOperator(SparseStorage, KernelOperator):
 
     def set_row_scale(self, t: Array) -> None:
         super().set_row_scale(t)
-        self._parts = self._squares = None
+        self._blocks = self._squares = None
 
     def n_connected(self) -> int:
         return int(sparse.csgraph.connected_components(self._K, directed=False)[0])

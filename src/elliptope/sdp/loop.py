@@ -125,10 +125,11 @@ class Loop:
             self.stop = "interrupted"
             return no_bound(self.iterate, self.problem.operator)
 
-    def _in_double(self, iterate: Iterate) -> Iterate:
+    def _in_double(self, iterate: Iterate, meter: Meter | None = None) -> Iterate:
         """An iterate that may be in single precision, evaluated in double."""
         H = iterate.H
-        return self.meter.evaluate(normalize_rows(in_precision_of(self.problem.offset, H), self.rng) if is_single(H) else H)
+        H = normalize_rows(in_precision_of(self.problem.offset, H), self.rng) if is_single(H) else H
+        return (meter or self.meter).evaluate(H)
 
     @property
     def last(self) -> Iterate:
@@ -249,7 +250,9 @@ class Loop:
         """Record an iteration, and show it to the callback, which may stop the solve."""
         count = len(self.history) + 1
         if self.callback is not None and count >= 8 and count & (count - 1) == 0:  # 8, 16, 32, …
-            self.estimate = iterate.gain + estimate_gap(self.display[0], iterate, self.display[1])
+            meter, rng = self.display
+            shown = self._in_double(iterate, meter) if is_single(iterate.H) else iterate
+            self.estimate = iterate.gain + estimate_gap(meter, shown, rng)
         progress = self.progress(iterate, count)
         self.history.append(progress)
         if self.callback is not None and self.callback(progress):

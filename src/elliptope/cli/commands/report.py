@@ -22,7 +22,7 @@ from ..console import Console
 from ..data import Column
 from ..errors import CommandError, ExitCode, UsageError, counted
 from ..fitting import exit_code, facts, fit, preparation, read_training_data
-from ..methods import add_estimator, estimator_of, table_options
+from ..methods import add_estimator, estimator_of, table_options, whole
 from ..models import Model, check_model_output, column_names, load_model, save_model
 from ..options import add_output, add_table
 from ..streams import STANDARD, check_output, open_output
@@ -32,6 +32,13 @@ from ..writing import Target
 from .path import bandwidths
 
 _SUFFIXES = ("", ".html", ".htm")
+# Rows of a table that a page shows by default, whose fit takes less than a minute or not much longer.
+_MOST_ROWS = 4000
+
+
+def rows(text: str) -> int | str:
+    """A number of rows, or ``all``."""
+    return text if text == "all" else whole(2)(text)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -43,6 +50,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=bandwidths,
         metavar="LIST",
         help="of the slider: 1,2,3, or low:high:count with equal ratios (default: 11; fewer, or none, for many rows)",
+    )
+    parser.add_argument(
+        "--rows",
+        type=rows,
+        metavar="N",
+        help=f"of larger tables, embed a random sample of N rows, or all (default: {_MOST_ROWS})",
     )
     parser.add_argument(
         "--neighbor-counts",
@@ -65,7 +78,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
     coordinates = Target.beside(args.coordinates, args.force, "--coordinates")
     model = None if args.format or has_table_suffix(args.input) else _stored(args)
     if model is None:
-        model = fit(estimator_of(args), args, read_training_data(args, console), console)
+        most = None if args.rows == "all" else args.rows or _MOST_ROWS
+        model = fit(estimator_of(args), args, read_training_data(args, console, most), console)
     if coordinates is not None:
         coordinates.check_columns(model.kept)
     if not hasattr(model.est, "certificate_"):
@@ -103,7 +117,8 @@ def _report(args: argparse.Namespace, model: Model, console: Console, title: str
         columns=_columns(model),
         row_numbers=model.preparation.row_numbers(len(model.est.embedding_)),
         bandwidths=None if args.no_path else args.bandwidths or "auto",
-        neighbors=None if args.no_path else args.neighbor_counts or "auto",
+        # A slider of a sample would take several times as long as its one fit.
+        neighbors=None if args.no_path else args.neighbor_counts or (None if model.preparation.sample else "auto"),
         title=title,
         preparation=preparation(model),
         verbose=not console.quiet,

@@ -1,11 +1,11 @@
 """J from a sparse matrix on a CUDA device: a kernel matrix, or a cost that users give as a sparse tensor.
 
-All products are in float64: indices, and rows of V that are far apart in memory, take most of the time, and single precision
-would not be faster.
+Programs with a quadratic term, whose factors have many columns, ascend in single precision; other products are in float64.
 """
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Self
 
 import torch
@@ -28,6 +28,7 @@ class DeviceStorage(SparseStorage):
 
     _device: Any
     _scaled_values: Any = None
+    _whole_diagonal: Any = None
 
     def _store(self, K: sparse.csr_array, n_jobs: int = 1) -> None:
         super()._store(K, n_jobs)
@@ -44,7 +45,7 @@ class DeviceStorage(SparseStorage):
         return self._with_diagonal(self._own(), V)
 
     def matmat(self, V: Array) -> Array:
-        return self._with_diagonal(self._s**2 * self._diagonal_of_K, V)
+        return self._with_diagonal(self._scaled_diagonal(), V)
 
     def deflated(self, Q: Array) -> Self:
         self._scale_values()  # for both
@@ -52,8 +53,13 @@ class DeviceStorage(SparseStorage):
         J._squares = None
         return J
 
-    def float32(self) -> None:
-        """None: it would not be faster."""
+    def float32(self) -> Self:
+        J = copy(self)
+        J._scaled_values = self._scale_values()
+        for name in ("_scaled_values", "_s", "_Q", "_diagonal_of_K", "_nothing"):
+            setattr(J, name, getattr(J, name).to(torch.float32))
+        J._squares = J._whole_diagonal = None
+        return J
 
     @property
     def block_width(self) -> int:
@@ -69,6 +75,11 @@ class DeviceStorage(SparseStorage):
         if self._scaled_values is None:
             self._scaled_values = self._values * self._s[self._rows_of_entries] * self._s[self._indices]
         return self._scaled_values
+
+    def _scaled_diagonal(self) -> Any:
+        if self._whole_diagonal is None:
+            self._whole_diagonal = self._s**2 * self._diagonal_of_K
+        return self._whole_diagonal
 
     def _own(self) -> Any:
         if self._squares is None:
@@ -96,7 +107,7 @@ class CudaSparseOperator(DeviceStorage, SparseOperator):
 
     def set_row_scale(self, t: Array) -> None:
         super().set_row_scale(t)
-        self._scaled_values = None
+        self._scaled_values = self._whole_diagonal = None
 
 
 class CudaSparseMatrix(DeviceStorage, SparseMatrix):

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..._utils.arrays import Array, as_numpy, like, spectral_norm, transposed_product
+from ..._utils.arrays import Array, as_numpy, like, row_norms, spectral_norm, transposed_product
 from ...operators.metric import Metric
 from ..iterate import Iterate
 from .probes import Probe, mapped
@@ -64,6 +64,9 @@ def almost_null(iterate: Iterate, metric: Metric, allowed: float, rounding: floa
     lengths, V = np.linalg.eigh(as_numpy(W.T @ W))
     shortest = max(rounding / allowed, _SHORTEST) ** 2 * max(float(lengths[-1]), 0.0)
     used = lengths > shortest
+    # Directions in which R is long are left out first: those of columns that are about to vanish are short, and what
+    # rounding makes of them would count for all.
+    used[used] = as_numpy(row_norms((R @ like(R, V[:, used])).T)) <= allowed * np.sqrt(lengths[used])
     if not used.any():
         return AlmostNull(W[:, :0], 0.0, 0.0)
     # Of a product with r columns, rounding row by row is up to √r times what it is of one.

@@ -15,7 +15,7 @@ from ..iterate import Iterate
 from ..problem import Meter, OutOfProducts
 from .certificate import Certificate, bound, dual_metrics, no_bound
 from .chebyshev import Tested, chebyshev_test
-from .deflation import almost_null, lifted, projected
+from .deflation import AlmostNull, almost_null, lifted, projected
 from .lanczos import Ritz, lanczos_probe, spread_error
 from .probes import Probe, mapped, run_together
 from .uniqueness import ZERO, NullSpace, larger_null_space, null_space_among
@@ -65,7 +65,7 @@ def certify_by_tests(
     # Without an ascent that could go on, what is zero to working precision is no saddle point.
     reach = max(aims.get("slack", 0.0), 0.0 if saddle or found[name].exhausted else ZERO)
     if "slack" in found and -found["slack"].lower <= reach and iterate.defect <= tuning.basin:
-        strict, null = _certify_null_space(meter, iterate, metrics["slack"], found["slack"], rng)
+        strict, null = _certify_null_space(meter, iterate, metrics["slack"], found["slack"], aims["slack"], rng)
         if strict is not None and (strict.relative_gap <= tol or closer):
             return strict, None
         certificate = _smaller(replace(certificate, null_space=null), strict)
@@ -127,39 +127,51 @@ def _certify_shift(
 
 
 def _certify_null_space(
-    meter: Meter, iterate: Iterate, metric: Metric, ends: Ritz, rng: np.random.Generator
+    meter: Meter, iterate: Iterate, metric: Metric, ends: Ritz, aim: float, rng: np.random.Generator
 ) -> tuple[Certificate | None, NullSpace | None]:
     r"""For an H that has converged: the null space of L and a bound; None for what could not be shown.
 
     Let θ be the smallest Ritz value of L on the complement of the range of H, whitened by the slack. Where θ is zero to
     working precision, L has a larger null space. Else L is tested to be at least θ/4 there: then its null space is the range
     of H, the next eigenvalue is θ/4 or more, and L is psd but for the residual of H.
+
+    With a quadratic term the optimum is unique whatever the null space, and L is only tested to be psd, up to half of the
+    shift ``aim``: that depends on no Ritz value, which may be far above the eigenvalue where n is large.
     """
     problem, upper = meter.problem, ends.upper + 0.05 * (ends.upper - ends.lower)
     rounding = problem.operator.rounding_in(metric, upper)
     known = almost_null(iterate, metric, problem.tuning.known, rounding)
-
-    def look(product: Callable[[Array], Array]) -> Ritz:
-        probe = lanczos_probe(problem.n, problem.tuning.lanczos_steps, rng, iterate.slack)
-        return run_together(product, [_whitened(iterate, metric, lifted(probe, known, upper))])[0]
-
-    rough = _looks_roughly(meter)
-    ritz = look(meter.rough_product if rough else meter.product)
-    if rough and ritz.lower <= _ROUGH_DOUBT:
-        ritz = look(meter.product)
-    if ritz.lower <= ZERO:
-        return None, larger_null_space(known.values, ritz.lower, iterate)
-    least = 0.25 * ritz.lower
+    concave = iterate.quadratic is not None
+    lowest = 0.0 if concave else _smallest_beside(meter, iterate, metric, known, upper, rng)
+    if not concave and lowest <= ZERO:
+        return None, larger_null_space(known.values, lowest, iterate)
+    least = 0.25 * lowest
     G = known.project(like(problem.offset, rng.standard_normal((problem.n, problem.operator.block_width))))
     # Half of that would do, too.
-    test = chebyshev_test(G, upper, 0.5 * least, FAILURE_PROBABILITY / _RUNS, rounding / upper, problem.tuning)
+    target = 0.5 * (aim if concave else least)
+    test = chebyshev_test(G, upper, target, FAILURE_PROBABILITY / _RUNS, rounding / upper, problem.tuning)
     (tested,) = run_together(meter.product, [_whitened(iterate, metric, projected(test, known, least))])
     margin = least - tested.shift
-    if margin <= ZERO:
+    if margin <= ZERO and not concave:
         return None, None
-    null = null_space_among(known.basis, known.values, ritz.lower, iterate, metric)
+    null = None if concave else null_space_among(known.basis, known.values, lowest, iterate, metric)
     certificate = _bound(meter, iterate, "slack", metric, max(known.shift(-margin, rounding), 0.0))
     return replace(certificate, null_space=null), null
+
+
+def _smallest_beside(
+    meter: Meter, iterate: Iterate, metric: Metric, known: AlmostNull, upper: float, rng: np.random.Generator
+) -> float:
+    """The smallest Ritz value of the whitened L on the complement of what is known."""
+    problem = meter.problem
+
+    def look(product: Callable[[Array], Array]) -> float:
+        probe = lanczos_probe(problem.n, problem.tuning.lanczos_steps, rng, iterate.slack)
+        return run_together(product, [_whitened(iterate, metric, lifted(probe, known, upper))])[0].lower
+
+    if _looks_roughly(meter) and (lowest := look(meter.rough_product)) > _ROUGH_DOUBT:
+        return lowest
+    return look(meter.product)
 
 
 def cheapest(iterate: Iterate, metrics: dict[str, Metric], found: dict[str, Ritz]) -> str:
