@@ -142,7 +142,7 @@ $(VENV)/.installed-%: pyproject.toml setup.py src/elliptope/sdp/_steps.c $(VENV)
 	$(PYTHON) .ci/lowest_versions.py $(LOWEST_EXTRAS) > .venv-lowest/versions.txt
 	.venv-lowest/bin/python -m pip install --quiet --upgrade pip  # older ones take very long to find versions that go together
 	.venv-lowest/bin/python -m pip install --quiet --constraint .venv-lowest/versions.txt --editable ".[test,$(LOWEST_EXTRAS)]" \
-	    "polars<2"  # the last that scikit-learn 1.6 knows
+	    "pandas<3" "polars<2"  # the last that anndata 0.10 and scikit-learn 1.6 know
 	@touch $@
 
 $(VENV)/.created:
