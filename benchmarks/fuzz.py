@@ -137,7 +137,7 @@ def tables(folder: Path) -> Subject:
 
 def table_contents(data: Data) -> Any:
     assert data.label is not None
-    return data.names, data.X.tolist(), data.label.values.tolist()
+    return data.preparation.names, data.X.tolist(), data.label.values.tolist()
 
 
 def parser(form: Form) -> Callable[[bytes], Any]:

@@ -56,16 +56,21 @@ def _grid(**values: tuple) -> tuple[Parameters, ...]:
     return tuple(dict(zip(values, point, strict=True)) for point in itertools.product(*values.values()))
 
 
+def _threads(seed: Seed) -> int:
+    """All, without a seed: with one, UMAP has a single thread, and scores are computed in several processes."""
+    return -1 if seed is None else 1
+
+
 def _raw(X: Array, seed: Seed) -> Any:
     return FunctionTransformer()
 
 
 def _multiscale(X: Array, seed: Seed) -> Any:
-    return elliptope.MultiscaleEmbedding(random_state=seed)
+    return elliptope.MultiscaleEmbedding(random_state=seed, n_jobs=_threads(seed))
 
 
 def _sdp(X: Array, seed: Seed, kernel: str) -> Any:
-    return SDPEmbedding(kernel=kernel, normalize="unit", random_state=seed)
+    return SDPEmbedding(kernel=kernel, normalize="unit", random_state=seed, n_jobs=_threads(seed))
 
 
 def _rkhs(X: Array, seed: Seed) -> Any:
@@ -99,7 +104,7 @@ def _pacmap(X: Array, seed: Seed) -> Any:
 def _umap(X: Array, seed: Seed, **parameters: Any) -> Any:
     from umap import UMAP  # compiles for seconds: only when asked for
 
-    return UMAP(**parameters, random_state=seed, n_jobs=-1 if seed is None else 1)
+    return UMAP(**parameters, random_state=seed, n_jobs=_threads(seed))
 
 
 METHODS: dict[str, Method] = {

@@ -79,9 +79,9 @@ def _sets() -> str:
 
 
 def _group(title: str, rows: list[Row]) -> list[str]:
-    names, seeds = _distinct(rows, "data"), sorted({row["seed"] for row in rows})
+    names = _distinct(rows, "data")
     levels = sorted({int(row["outliers"]) for row in rows})
-    said = f"{len(names)} sets, {len(seeds)} seed(s): {', '.join(names)}."
+    said = f"{len(names)} sets: {', '.join(names)}."
     parts = [f"## {title}", said, "### Clusters", _means(rows, _cluster_columns(levels))]
     parts += ["### Neighbours and pictures", _means(rows, _neighbour_columns(levels))]
     parts += [f"### NMI by set, 0 → {levels[-1]} % outliers", by_set(rows), "### Certificates", certificates(rows)]
@@ -108,8 +108,15 @@ def _means(rows: list[Row], columns: list[tuple[str, str, int]]) -> str:
     lines = []
     for method in _distinct(rows, "method"):
         found = [row for row in rows if row["method"] == method]
-        lines.append([method, *(cell(found, score, level, len(names)) for score, _, level in columns)])
-    return table(["method", *(f"{title} {level}%" for _, title, level in columns)], lines)
+        cells = (cell(found, score, level, len(names)) for score, _, level in columns)
+        lines.append([method, str(_complete_seeds(found, len(names))), *cells])
+    return table(["method", "seeds", *(f"{title} {level}%" for _, title, level in columns)], lines)
+
+
+def _complete_seeds(rows: list[Row], n_sets: int) -> int:
+    """How many seeds have been run on every set, without outliers."""
+    counts = Counter(row["seed"] for row in rows if int(row["outliers"]) == 0)
+    return sum(count == n_sets for count in counts.values())
 
 
 def cell(rows: list[Row], score: str, level: int, n_sets: int) -> str:
