@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,6 +16,18 @@ from quality_sets import DEVELOPMENT, HELD_OUT, SETS
 from report import number, table
 
 Row = dict[str, Any]
+SUMMARY = [
+    ("nmi", "NMI", 0),
+    ("nmi", "NMI", 20),
+    ("ari", "ARI", 0),
+    ("nmi_hdbscan", "HDBSCAN", 0),
+    ("nmi_hdbscan", "HDBSCAN", 20),
+    ("accuracy", "5-NN", 0),
+    ("new_rows", "new rows", 0),
+    ("new_rows", "new rows", 20),
+    ("displacement", "moved", 0),
+    ("trustworthiness", "trust", 0),
+]
 GROUPS = {"Development": DEVELOPMENT, "Held out": HELD_OUT}
 # Okabe and Ito's colours (grey for their yellow), told apart by the colour-blind; markers and styles tell relatives apart.
 LINES = {
@@ -82,10 +95,15 @@ def _group(title: str, rows: list[Row]) -> list[str]:
     names = _distinct(rows, "data")
     levels = sorted({int(row["outliers"]) for row in rows})
     said = f"{len(names)} sets: {', '.join(names)}."
-    parts = [f"## {title}", said, "### Clusters", _means(rows, _cluster_columns(levels))]
+    parts = [f"## {title}", said, summary(rows), "### Clusters", _means(rows, _cluster_columns(levels))]
     parts += ["### Neighbours and pictures", _means(rows, _neighbour_columns(levels))]
     parts += [f"### NMI by set, 0 → {levels[-1]} % outliers", by_set(rows), "### Certificates", certificates(rows)]
     return parts
+
+
+def summary(rows: list[Row]) -> str:
+    """The scores by which methods are chosen, without standard deviations; for the page that compares methods."""
+    return re.sub(r" ± [0-9.]+", "", _means(rows, SUMMARY))
 
 
 def _cluster_columns(levels: Sequence[int]) -> list[tuple[str, str, int]]:
