@@ -54,7 +54,7 @@ test-cells: $(VENV)/.installed-test $(VENV)/.installed-benchmarks
 	$(PY) -m pytest tests/test_anndata.py tests/project/test_docs.py -k "anndata or cells"
 
 test-gpu: $(VENV)/.installed-test $(VENV)/.installed-gpu $(VENV)/.installed-dask
-	$(PY) -m pytest -n $(WORKERS) tests/operators/cuda tests/kernels/test_device_search.py tests/estimators/test_device.py tests/sdp/test_transfers.py tests/distributed/test_device.py
+	$(PY) -m pytest -n $(WORKERS) tests/operators/cuda tests/kernels/test_device_search.py tests/estimators/test_device.py tests/sdp/test_namespace.py tests/sdp/test_transfers.py tests/distributed/test_device.py
 
 # Project tests are of documentation, examples and workflows, which have the newest libraries. The texts of test_text.py are the
 # documentation of libraries, and so are others.

@@ -20,6 +20,8 @@ import numpy as np
 
 Array = np.ndarray
 
+# Namespaces of the types of arrays that were met: to look one up takes longer than many a step on a device.
+_namespaces: dict[type, Any] = {}
 # Columns up to which it makes no difference how a product with a transpose is written.
 _THIN = 8
 
@@ -28,13 +30,16 @@ def namespace(x: Array) -> Any:
     """The functions of the array API standard for arrays like ``x``."""
     if isinstance(x, np.ndarray):
         return np
+    found = _namespaces.get(type(x))
+    if found is not None:
+        return found
     try:
         from array_api_compat import array_namespace
     except ImportError as error:
         raise ImportError(
             f"Arrays of type {type(x).__name__} need array-api-compat: pip install 'elliptope[torch]'; or pass NumPy arrays."
         ) from error
-    return array_namespace(x)
+    return _namespaces.setdefault(type(x), array_namespace(x))
 
 
 def is_foreign(x: Any) -> bool:
@@ -191,7 +196,14 @@ def inner(U: Array, V: Array) -> float:
     """Σ_ij U_ij V_ij, read as they lie in memory; most factors are Fortran-ordered."""
     if isinstance(U, np.ndarray):
         return float(np.vdot(U, V) if is_rowwise(U) else np.vdot(U.T, V.T))
-    return float(namespace(U).tensordot(U, V, axes=2))
+    return float(vector(U) @ vector(V))
+
+
+def numbers(*scalars: Array) -> list[float]:
+    """Arrays without dimensions, of one library, as numbers: a device is asked once for all of them."""
+    if isinstance(scalars[0], (np.ndarray, np.generic)):
+        return [float(one) for one in scalars]
+    return as_numpy(namespace(scalars[0]).stack(scalars)).tolist()
 
 
 def total(v: Array) -> float:
@@ -201,6 +213,13 @@ def total(v: Array) -> float:
 def absolute_total(v: Array) -> float:
     """Σ_i |v_i|."""
     return total(abs(v))
+
+
+def totals(*arrays: Array) -> list[float]:
+    """The sums of some arrays of one library."""
+    if isinstance(arrays[0], np.ndarray):
+        return [total(one) for one in arrays]
+    return numbers(*(namespace(one).sum(one) for one in arrays))
 
 
 def largest(v: Array) -> float:

@@ -72,6 +72,10 @@ class Operator(ABC):
         """The same J with arrays in single precision throughout, for an ascent in it; None where there is none."""
         return None
 
+    def recorded(self, function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+        """A function of thin matrices that makes many products with J, in a form that is faster to call again and again."""
+        return function
+
     @property
     def single_after(self) -> int:
         """Steps after which a slow ascent goes on in single precision: before, making the copy costs more than it saves."""

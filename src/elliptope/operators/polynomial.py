@@ -173,16 +173,21 @@ class PolynomialOperator(Operator):
     """
 
     def __init__(self, S: Operator, q: Polynomial, row_scale: Array, weights: Array) -> None:
-        self.n, self._S, self._q, self._s, self._weights = S.n, S, q, row_scale, weights
+        self.n, self._q, self._s, self._weights = S.n, q, row_scale, weights
+        self._use(S)
         self._Q = like(row_scale, np.empty((S.n, 0)))
         probes = np.random.default_rng(0).choice((-1.0, 1.0), (S.n, _PROBES))  # fixed: the result depends on data alone
         probes = like(row_scale, probes)
         mean = row_dots(probes, q.apply(S.matmat, probes)) / _PROBES
         self._offset = row_scale**2 * mean
 
+    def _use(self, S: Operator) -> None:
+        self._S = S
+        self._polynomial = S.recorded(lambda V: self._q.apply(S.matmat, V))
+
     def core_matmat(self, V: Array) -> Array:
         s = self._s[:, None]
-        G = self._q.apply(self._S.matmat, s * V)
+        G = self._polynomial(s * V)
         G *= s
         if self._Q.shape[1]:
             G -= self._Q @ (self._Q.T @ V)
@@ -194,7 +199,7 @@ class PolynomialOperator(Operator):
         if S is None:
             return None
         J, model = copy(self), S.offset()
-        J._S = S
+        J._use(S)
         J._s, J._weights, J._Q, J._offset = (
             in_precision_of(model, array) for array in (self._s, self._weights, self._Q, self._offset)
         )

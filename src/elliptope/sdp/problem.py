@@ -98,6 +98,7 @@ class Meter:
     def __init__(self, problem: Problem, limit: float = math.inf, taken: Counter | None = None) -> None:
         self.problem = problem
         self.limit, self._taken = limit, Counter() if taken is None else taken
+        self._coupled = False  # whether a product has shown that J has something off its diagonal
         self._single: Operator | None = None
 
     @property
@@ -159,7 +160,8 @@ class Meter:
         # Factors have many columns here: rows, of which most sums are, should lie together.
         H = rowwise(H)
         P = rowwise(self.product(H))
-        quadratic = Quadratic(problem.weights, H, problem.norm_weights, all_zero(P[:, :1]) and all_zero(P))
+        self._coupled = self._coupled or not all_zero(P)
+        quadratic = Quadratic(problem.weights, H, problem.norm_weights, not self._coupled)
         P = quadratic.subtract_gradient(P)
         return Iterate(H, P, problem.offset - problem.weights**2, None, quadratic, rough=rough)
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from .._utils.arrays import (
     Array,
-    absolute_total,
     all_nonzero,
     columnwise,
     is_rowwise,
@@ -21,7 +20,7 @@ from .._utils.arrays import (
     namespace,
     row_dots,
     row_norms,
-    total,
+    totals,
 )
 from .._utils.rounding import TINY
 
@@ -69,7 +68,7 @@ def measure(H: Array, P: Array) -> Rows:
         return Rows(slack, residual, inverse, *compiled.measure(H, P, slack, residual, inverse))
     slack, inverse = row_dots(H, P), 1 / (row_norms(P) + TINY)
     residual = slack[:, None] * H - P
-    return Rows(slack, residual, inverse, total(slack), absolute_total(slack), total(inverse * row_dots(residual, residual)))
+    return Rows(slack, residual, inverse, *totals(slack, abs(slack), inverse * row_dots(residual, residual)))
 
 
 def retract(H: Array, D: Array, step: float, rng: np.random.Generator) -> Array:

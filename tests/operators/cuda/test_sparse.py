@@ -53,6 +53,19 @@ def test_as_on_the_cpu(device):
         np.testing.assert_allclose(np.tril(a), np.tril(b), rtol=1e-12, atol=1e-15)
 
 
+def test_recorded_products(device):
+    """The same bits as without a recording, for changing numbers and shapes."""
+    rng, K = np.random.default_rng(0), graph()
+    S = CudaSparseOperator(K, device)
+    q = power(32)
+    recorded = S.recorded(lambda V: q.apply(S.matmat, V))
+    for r in (3, 3, 3, 5, 3, 3, 5, 5):
+        V = torch.tensor(rng.standard_normal((K.shape[0], r)), device=device)
+        before = V.clone()
+        assert torch.equal(recorded(V), q.apply(S.matmat, V))
+        assert torch.equal(V, before)
+
+
 def test_solve(device):
     K = graph(24)
     ours, theirs = CudaSparseOperator(K, device), SparseOperator(K)

@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["r"])  # one function for all numbers of columns of a width
 def csr_product(
     starts,  # (n + 1,)
     indices,

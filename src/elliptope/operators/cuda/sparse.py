@@ -5,6 +5,7 @@ Programs with a quadratic term, whose factors have many columns, ascend in singl
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from ..._utils.arrays import Array, row_dots
 from ..base import ScaledOperator
 from ..sparse import SparseMatrix, SparseOperator, SparseStorage
 from .csr import csr_product
+from .recorded import Recorded
 
 # Columns that one launch takes at most; numbers of a program's sums; entries of a row that it takes at a time.
 _WIDEST, _SUMS, _ENTRIES = 64, 512, 32
@@ -60,6 +62,9 @@ class DeviceStorage(SparseStorage):
             setattr(J, name, getattr(J, name).to(torch.float32))
         J._squares = J._whole_diagonal = None
         return J
+
+    def recorded(self, function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+        return Recorded(function)
 
     @property
     def block_width(self) -> int:

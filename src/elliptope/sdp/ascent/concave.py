@@ -42,7 +42,8 @@ def concave(meter: Meter, H: Array, goal: Goal, rng: np.random.Generator) -> Ite
     if not by_dual or (n > tuning.small and meter.problem.spread < tuning.large_spread):
         iterate, slow = yield from _by_columns(meter, iterate, limits, rng)
         if not by_dual or not slow:
-            iterate, _ = yield from newton(meter, iterate, goal, rng, 10 * tuning.patience)
+            single = _in_single_precision(meter, iterate)
+            iterate, _ = yield from newton(meter, iterate, goal, rng, 10 * tuning.patience, single)
             yield from quasi_newton(meter, iterate, rng)
             return
     u = -as_numpy(iterate.y) / as_numpy(_weights(meter)) if iterate.defect < tuning.wide else None

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..._utils.arrays import Array, as_numpy, inner, like, matrix, namespace, vector
+from ..._utils.arrays import Array, as_numpy, inner, like, matrix, namespace, numbers, vector
 from .. import steps
 from ..iterate import Iterate
 from ..problem import Meter
@@ -93,8 +93,8 @@ class Pairs:
     def _write(self, slot: int, used: int, step: float, D: Array, old: Iterate, new: Iterate) -> bool:
         """The pair in its place, of ``used``, and the bordered inverse; False, and nothing written, without curvature."""
         s, y = vector(D if step == 1 else step * D), vector(new.residual - project(old.residual, new.H))
-        curvature = float(s @ y)
-        if not curvature > _CURVATURE * math.sqrt(float(s @ s) * float(y @ y)):
+        curvature, step_square, change_square = numbers(s @ y, s @ s, y @ y)
+        if not curvature > _CURVATURE * math.sqrt(step_square * change_square):
             return False
         self.steps[slot, :], self.changes[slot, :], self.curvatures[slot] = s, y, curvature
         inverse = self.inverse[:used, :used]
