@@ -1,4 +1,7 @@
-"""Parts of gpu.py: estimators on the device, from rows in host memory to a fitted model; and the same on the CPU."""
+"""Parts of gpu.py: estimators on the device, from rows in host memory to a fitted model; and the same on the CPU.
+
+python benchmarks/gpu_estimators.py max-cut     # one of the tasks on the CPU alone, however long it takes
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import io
 import multiprocessing
 import os
 import pstats
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -160,3 +164,7 @@ def agreement(short: bool, limit: float = 200.0) -> Iterator[dict[str, Any]]:
         yield {"task": name, "device seconds": own, "CPU seconds": f"> {limit:g}"} | more
     for worker in workers:
         worker.terminate()
+
+
+if __name__ == "__main__":
+    print(task(sys.argv[1], "cpu"))
