@@ -17,7 +17,7 @@ import elliptope
 from elliptope.cli import main
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
 FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 WINE = ROOT / "examples" / "wine.csv"
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)\s]*)?\)")
@@ -92,7 +92,7 @@ def test_the_table_of_the_examples_is_the_data(monkeypatch, tmp_path):
 
 def test_the_pages_that_should_have_code_have_some():
     names = {page.name for page in PAGES if any(language == "python" for language, _ in blocks(page))}
-    assert names >= {"README.md", "index.md", "quickstart.md", "outliers.md", "new_points.md", "large_data.md"}
+    assert names >= {"README.md", "index.md", "quickstart.md", "outliers.md", "new_points.md", "large_data.md", "groups.md", "text.md"}
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
