@@ -23,6 +23,7 @@ extensions = [
     "mathml",
     "members",
     "repository",
+    "versions",
 ]
 exclude_patterns = ["_build"]
 templates_path = ["_templates"]
