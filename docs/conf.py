@@ -80,6 +80,7 @@ html_title = "elliptope"
 html_static_path = ["_static"]
 html_css_files = ["elliptope.css"]
 html_show_sourcelink = False
+html_sidebars = {"quickstart": []}  # a page without others in its section
 html_theme_options = {
     "show_prev_next": True,
     "navbar_end": ["theme-switcher"],
