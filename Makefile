@@ -106,6 +106,7 @@ benchmarks: $(VENV)/.installed-benchmarks
 	$(PY) benchmarks/quality.py --output benchmarks/results --sets held-out
 	$(PY) benchmarks/quality_time.py --output benchmarks/results
 	$(PY) benchmarks/cells.py --output benchmarks/results --pictures docs
+	$(PY) benchmarks/outlier_scores.py --output benchmarks/results
 
 # Warnings are errors, all of which are shown.
 docs: $(VENV)/.installed-docs

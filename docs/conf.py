@@ -23,6 +23,7 @@ extensions = [
     "mathml",
     "members",
     "repository",
+    "versions",
 ]
 exclude_patterns = ["_build"]
 templates_path = ["_templates"]
@@ -42,6 +43,7 @@ autodoc_typehints = "none"  # docstrings state types and shapes
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the class template lists members
 html_math_renderer = "mathml"
+highlight_language = "none"  # blocks without a language are commands and output
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -78,10 +80,11 @@ html_title = "elliptope"
 html_static_path = ["_static"]
 html_css_files = ["elliptope.css"]
 html_show_sourcelink = False
+html_sidebars = {"quickstart": []}  # a page without others in its section
 html_theme_options = {
     "show_prev_next": True,
     "navbar_end": ["theme-switcher"],
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 5,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],

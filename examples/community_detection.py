@@ -63,5 +63,18 @@ def main(n: int = 1000, inside: float = 20.0, across: float = 4.0, seed: int = 0
     return result
 
 
+def draw(A: sparse.csr_array, labels: np.ndarray, rng: np.random.Generator) -> None:
+    """Edges between nodes in a random order, and in the order of the communities that were found."""
+    import matplotlib.pyplot as plt
+
+    _, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
+    orders = {"in random order": rng.permutation(len(labels)), "ordered by community": np.argsort(labels)}
+    for ax, (title, order) in zip(axes, orders.items(), strict=True):
+        ax.spy(A[order][:, order], markersize=0.5, color="#0072b2")
+        ax.set(title=title, xticks=[], yticks=[])
+
+
 if __name__ == "__main__":
-    main()
+    found = main()
+    graph, _ = block_model(1000, 20.0, 4.0, np.random.default_rng(0))
+    draw(graph, found.labels, np.random.default_rng(0))

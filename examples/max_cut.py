@@ -52,5 +52,20 @@ def main(n: int = 2000, n_edges: int = 20_000, seed: int = 0) -> Cut:
     return cut
 
 
+def draw(A: sparse.csr_array, cut: Cut) -> None:
+    """The adjacency matrix, with the nodes of either side together: most edges are in the two blocks beside the diagonal."""
+    import matplotlib.pyplot as plt
+
+    order = np.argsort(cut.signs)
+    _, ax = plt.subplots(figsize=(5, 5), layout="constrained")
+    ax.spy(A[order][:, order], markersize=1.5, color="#0072b2")
+    for line in (ax.axhline, ax.axvline):
+        line(np.sum(cut.signs < 0) - 0.5, color="#d55e00", linewidth=2)
+    within = (A.sum() / 2 - cut.weight) / (A.sum() / 2)
+    ax.set(title=f"{1 - within:.0%} of the edges are cut", xlabel="nodes, by side", xticks=[], yticks=[])
+
+
 if __name__ == "__main__":
     main()
+    graph = random_graph(200, 800, np.random.default_rng(0))
+    draw(graph, max_cut(graph, np.random.default_rng(0)))

@@ -67,6 +67,7 @@ LearnedKernelDisplay.from_estimator(est, X, y, labels=names)
 # -------------
 # Its eigenvectors are the coordinates. Their number is the rank of the optimum.
 
+# sphinx_gallery_thumbnail_number = 4
 EmbeddingDisplay.from_estimator(est, X, y, labels=names)
 print("rank", len(est.eigenvalues_), "shares", est.eigenvalues_ / est.eigenvalues_.sum())
 

@@ -49,5 +49,19 @@ def main(n: int = 400, signal: float = 10.0, seed: int = 0) -> Synchronization:
     return result
 
 
+def draw(Y: np.ndarray, result: Synchronization) -> None:
+    """Comparisons as they come, and with rows and columns ordered by the signs that were found."""
+    import matplotlib.pyplot as plt
+
+    _, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
+    order = np.argsort(result.signs)
+    limit = 3 * Y.std()
+    for ax, title, shown in zip(axes, ("as observed", "ordered by sign"), (Y, Y[order][:, order]), strict=True):
+        ax.imshow(shown, cmap="RdBu", vmin=-limit, vmax=limit)
+        ax.set(title=title, xticks=[], yticks=[])
+
+
 if __name__ == "__main__":
     main()
+    truth, Y = observe(150, 10.0, np.random.default_rng(0))
+    draw(Y, synchronize(Y, truth, np.random.default_rng(0)))

@@ -4,12 +4,14 @@ import contextlib
 import doctest
 import importlib
 import io
+import json
 import pkgutil
 import re
 import shlex
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,7 +19,7 @@ import elliptope
 from elliptope.cli import main
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
 FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 WINE = ROOT / "examples" / "wine.csv"
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)\s]*)?\)")
@@ -92,7 +94,16 @@ def test_the_table_of_the_examples_is_the_data(monkeypatch, tmp_path):
 
 def test_the_pages_that_should_have_code_have_some():
     names = {page.name for page in PAGES if any(language == "python" for language, _ in blocks(page))}
-    assert names >= {"README.md", "index.md", "quickstart.md", "outliers.md", "new_points.md", "large_data.md"}
+    assert names >= {
+        "README.md",
+        "index.md",
+        "quickstart.md",
+        "outliers.md",
+        "new_points.md",
+        "large_data.md",
+        "groups.md",
+        "text.md",
+    }
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
@@ -110,6 +121,27 @@ def test_transcript_has_two_commands_and_nothing_of_the_machine():
     assert "written: report.html" in transcript
     assert "proved" in transcript
     assert not re.search(r"https?:|/tmp|/home|/work|localhost|index", transcript)
+
+
+def test_versions_are_switched_once_there_is_an_address(monkeypatch, tmp_path):
+    pytest.importorskip("sphinx", reason="make docs installs it")
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "_ext"))
+    versions = importlib.import_module("versions")
+    for urls, expected in {
+        "": None,
+        '[project.urls]\nDocumentation = "https://a.example/en/"': "https://a.example/en",
+    }.items():
+        (tmp_path / "pyproject.toml").write_text(f"[project]\n{urls}")
+        monkeypatch.setattr(versions, "PYPROJECT", tmp_path / "pyproject.toml")
+        assert versions.address() == expected
+        app = SimpleNamespace(outdir=tmp_path)
+        config = SimpleNamespace(html_theme_options={"navbar_end": ["theme-switcher"]})
+        (tmp_path / "_static").mkdir(exist_ok=True)
+        versions.add_switch(app, config)
+        versions.write_list(app, None)
+        assert ("switcher" in config.html_theme_options) == (tmp_path / versions.LIST).exists() == (expected is not None)
+    assert config.html_theme_options["switcher"]["json_url"] == "https://a.example/en/latest/_static/versions.json"
+    assert [entry["version"] for entry in json.loads((tmp_path / versions.LIST).read_text())] == ["latest", "stable"]
 
 
 def modules_with_examples():
