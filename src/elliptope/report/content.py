@@ -85,7 +85,7 @@ class Report:
         Symbol of the kernel's scale: σ, ℓ, k, or None where it has none.
     tol : float
     scores : (m, n) array
-        Log density of the rows at every fit: low for outliers.
+        Outlier scores of the rows at every fit.
     columns : tuple of Column or None
         None for a kernel matrix or a graph.
     fields : tuple of pairs
@@ -218,7 +218,7 @@ def _about_fits(estimator: Any, slider: Slider) -> dict[str, Any]:
     return {
         "fits": path.records,
         "values": path.values,
-        "scores": np.array([record.log_density for record in path.records]),
+        "scores": np.array([record.outlier_scores for record in path.records]),
         "chosen": slider.chosen,
         "note": slider.note,
         "interrupted": slider.interrupted,
