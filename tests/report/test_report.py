@@ -99,7 +99,7 @@ def test_what_was_done_before_is_told(wine, tmp_path):
     page = write_report(steps, tmp_path / "page.html", bandwidths=None).read_text("utf-8")
     assert "Prepared by StandardScaler, of which these columns are the result." in page
     report = collect(wine, bandwidths=None, preparation="Columns were divided by ten.")
-    assert "178 rows, 13 columns, no missing values. Columns were divided by ten." in render(report)
+    assert "178 rows and 13 columns were embedded. Columns were divided by ten." in render(report)
 
 
 def test_scores_name_the_outliers(report):
@@ -151,7 +151,7 @@ def test_column_summary_parameters_and_versions():
         assert f'<th scope="row">{name}</th>' in page
         for value in (column.min(), column.median(), column.max()):
             assert f">{value:.4g}<".replace("-", "−") in page
-    assert "178 rows, 3 columns, no missing values." in page
+    assert "178 rows and 3 columns were embedded." in page
     assert "<dt>bandwidth</dt><dd>3.0</dd>" in page
     assert f"<dt>numpy</dt><dd>{np.__version__}</dd>" in page
 

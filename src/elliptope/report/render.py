@@ -54,7 +54,7 @@ def render(report: Report) -> str:
         "slider_name": escape(_parameter(report)),
         "note": escape(report.note or ""),
         "if_note": "" if report.note else "hidden",
-        "if_columns": "hidden" if report.columns is None else "",
+        "if_columns": "" if report.table else "hidden",
         "steps": str(len(report.fits) - 1),
         "chosen": str(report.chosen),
         "least": escape(scale_text(report, 0)),
@@ -258,21 +258,28 @@ def _path(report: Report) -> str:
 
 
 def _columns(report: Report) -> str:
-    columns = (report.columns or ())[:_MAX_COLUMNS]
-    rows = ([escape(c.name), *(number_text(value) for value in (c.low, c.median, c.high))] for c in columns)
+    rows = [
+        [
+            escape(c.name),
+            number_text(c.low),
+            count_text(c.n_classes, "value") if c.n_classes else number_text(c.median),
+            number_text(c.high),
+        ]
+        for c in report.table[:_MAX_COLUMNS]
+    ]
     return _table(["Column", "Lowest", "Median", "Highest"], rows, figures=3)
 
 
 def _columns_note(report: Report) -> str:
     if report.columns is None:
         return "The rows were given by their similarities (a kernel matrix) or distances (a graph), without columns."
-    text = f"{count_text(len(report.rows), 'row')}, {count_text(len(report.columns), 'column')}, no missing values."
+    text = f"{count_text(len(report.rows), 'row')} and {count_text(len(report.columns), 'column')} were embedded."
     if report.n_left_out:
         equal = " or equal to another" if _of_neighbors(report) else ""
         text += f" {count_text(report.n_left_out, 'row')} of weight zero{equal} left out."
     if report.preparation:
         text += f" {report.preparation}"
-    if len(report.columns) > _MAX_COLUMNS:
+    if len(report.table) > _MAX_COLUMNS:
         text += f" The first {_MAX_COLUMNS} columns:"
     return text
 
