@@ -49,14 +49,16 @@ def read_training_data(
 
 def _uses(args: argparse.Namespace, data: Data) -> str:
     """The options by which columns that were left out can be used."""
-    whats = [what for _, what in data.preparation.left_out]
-    held = {what.partition(",")[0] for what in whats}
+    reasons = [what for _, what in data.preparation.left_out]
+    held = {what.partition(",")[0] for what in reasons}
     uses = ["--one-hot uses text"] if "text" in held and not args.one_hot else []
     uses += ["--dates uses dates"] if "dates" in held else []
     if data.first_look and not args.drop_missing and args.impute is None:
         filled = any(feature.n_filled for feature in data.preparation.features)
         uses += ["--drop-missing leaves out rows with missing values instead"] if filled else []
-        uses += ["--impute median uses columns that are mostly missing"] if any("missing" in what for what in whats) else []
+        uses += (
+            ["--impute median uses columns that are mostly missing"] if any("missing" in what for what in reasons) else []
+        )
     uses += ["--rows all uses all, and takes longer"] if data.preparation.sample else []
     uses += ["--label COLUMN colours by one"] if held - {"empty", NAMES_ROWS, COUNTS_ROWS} and args.label is None else []
     return f" ({', '.join(uses)})" if uses else ""
