@@ -246,6 +246,18 @@ def test_pictures_fit_their_window(open_report, reports, width):
         assert browser.overflow() == []
 
 
+def test_long_notes_stay_within_the_map(open_report, reports):
+    note = "layout (t-SNE) of 67 coordinates, by 10000 of 20461 rows"
+    layout = next(report for report in reports.values() if report.picture and report.picture.view == "layout")
+    long = dataclasses.replace(layout, picture=dataclasses.replace(layout.picture, note=note))
+    browser = open_report(long, width=390, height=844, touch=True)
+    left, right = browser.run(
+        "const box = document.querySelector('.across').getBoundingClientRect(); return [box.left, box.right]"
+    )
+    edges = browser.run("const box = scatter.getBoundingClientRect(); return [box.left, box.right]")
+    assert edges[0] <= left < right <= edges[1]
+
+
 def test_a_layout_looks_right(open_report, pictures):
     """Every digit has an area of the plane in which its colour prevails."""
     X, y = load_digits(return_X_y=True)
