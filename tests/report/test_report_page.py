@@ -145,7 +145,7 @@ def test_everything_can_be_reached_by_keyboard(open_report, wine):
         reached.append(found[0])
         assert found[1].strip(), f"{found[0]} has no name"
         outlines.append(found[2])
-        if found[0] == str(int(np.argsort(wine.scores[wine.chosen])[0])):
+        if found[0] == str(int(np.argmax(wine.scores[wine.chosen]))):
             break
     for name in ("axis-x", "axis-y", "zoom", "pan", "lasso", "zoom-in", "reset", "Barolo", "play", "slider", "query"):
         assert name in reached
@@ -185,15 +185,15 @@ def test_axes_can_be_chosen(open_report):
     assert not browser.find("#slider").is_displayed()
     browser.find("[data-view=coordinates]").click()
     offered = [option.text for option in browser.find_all("#axis-x option")]
-    assert offered[2:] == ["Component 3", "Component 4", "Log density"]
-    for axis, choice in (("x", "Component 4"), ("y", "Log density")):
+    assert offered[2:] == ["Component 3", "Component 4", "Outlier score"]
+    for axis, choice in (("x", "Component 4"), ("y", "Outlier score")):
         browser.choose(f"#axis-{axis}", choice)
     expected = np.column_stack([report.frames[0, :, 3], report.scores[0]])
     np.testing.assert_allclose(browser.plotted(), expected, rtol=1e-5, atol=PIXEL)
     assert browser.errors() == []
 
 
-def test_one_component_is_shown_against_density(open_report):
+def test_one_component_is_shown_against_the_outlier_score(open_report):
     X = np.r_[np.random.default_rng(0).standard_normal((60, 2)), np.random.default_rng(1).standard_normal((60, 2)) + 9]
     report = collect(fit(X, bandwidth=6.0), bandwidths=[5.0])
     assert report.frames.shape[2] == 1
@@ -203,12 +203,12 @@ def test_one_component_is_shown_against_density(open_report):
     assert browser.errors() == []
 
 
-def test_a_flat_component_gives_way_to_the_density(open_report, wine):
+def test_a_flat_component_gives_way_to_the_outlier_score(open_report, wine):
     report = dataclasses.replace(wine, spectra=np.tile([0.9995, 0.0005], (len(wine.fits), 1)))
     browser = open_report(report)
     Z, scores = report.frames[report.chosen], report.scores[report.chosen]
     np.testing.assert_allclose(browser.plotted(), np.column_stack([Z[:, 0], scores]), rtol=1e-5, atol=PIXEL)
-    assert browser.run("return document.getElementById('axis-y').selectedOptions[0].text") == "Log density"
+    assert browser.run("return document.getElementById('axis-y').selectedOptions[0].text") == "Outlier score"
     browser.choose("#axis-y", "Component 2")
     np.testing.assert_allclose(browser.plotted(), Z, rtol=1e-5, atol=PIXEL)
     assert browser.errors() == []

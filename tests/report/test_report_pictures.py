@@ -76,9 +76,9 @@ def test_a_ring_is_a_ring_at_every_bandwidth(reports):
         lengths = np.linalg.norm(drawn, axis=1)
         assert lengths.min() >= 1 - 1e-9
         assert lengths.max() > 1.3  # and no bare circle
-    # Nor are the coordinates behind it: up is the density.
+    # Nor are the coordinates behind it: up is the outlier score.
     assert Page(render(report)).data()["up"] == 2
-    assert "Up is the density, because two components would make a circle." in render(report)
+    assert "Up is the outlier score, because two components would make a circle." in render(report)
 
 
 def test_words_and_buttons(reports):
@@ -227,7 +227,7 @@ def test_points_are_coloured_by_whatever_is_chosen(open_report, reports):
     assert [len(set(by_class[k == WINE_CLASS])) for k in range(3)] == [1, 1, 1]
     assert len(set(by_class)) == 3
     assert browser.find(".legend-title").text == "Label"
-    for title, values in (("Log density", report.scores[0]), ("column 5", WINE[:, 5])):
+    for title, values in (("Outlier score", report.scores[0]), ("column 5", WINE[:, 5])):
         browser.choose("#colour", title)
         shades = browser.run("return Array.from({ length: STEPS }, (_, k) => paint().styles[k].colour)")
         steps = np.array([shades.index(colour) for colour in colours(browser)])
@@ -244,6 +244,18 @@ def test_pictures_fit_their_window(open_report, reports, width):
     for report in reports.values():
         browser = open_report(report, width=width, height=844, touch=width < 600)
         assert browser.overflow() == []
+
+
+def test_long_notes_stay_within_the_map(open_report, reports):
+    note = "layout (t-SNE) of 67 coordinates, by 10000 of 20461 rows"
+    layout = next(report for report in reports.values() if report.picture and report.picture.view == "layout")
+    long = dataclasses.replace(layout, picture=dataclasses.replace(layout.picture, note=note))
+    browser = open_report(long, width=390, height=844, touch=True)
+    left, right = browser.run(
+        "const box = document.querySelector('.across').getBoundingClientRect(); return [box.left, box.right]"
+    )
+    edges = browser.run("const box = scatter.getBoundingClientRect(); return [box.left, box.right]")
+    assert edges[0] <= left < right <= edges[1]
 
 
 def test_a_layout_looks_right(open_report, pictures):

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 
 from common import WINE, WINE_CLASS, fit
 from elliptope import MultiscaleEmbedding
+from elliptope.estimators.outliers import outlier_scores
 from elliptope.plotting.view import Options, picture
 from elliptope.report import write_report
 from elliptope.report.content import collect
@@ -111,7 +113,7 @@ def test_a_slider_over_neighbours(est):
     assert report.picture.frames.shape == (5, 178, 2)
     for k, frame, scores, scales in zip(report.values, report.frames, report.scores, report.scales, strict=True):
         alone = MultiscaleEmbedding(n_neighbors=int(k), random_state=0).fit(WINE)
-        np.testing.assert_allclose(scores, alone.training_.log_density, atol=1e-7)
+        np.testing.assert_allclose(scores, outlier_scores(alone), atol=1e-7)
         for of_scale, other in zip(scales, alone.certificates_, strict=True):
             assert of_scale.record.certificate.objective == pytest.approx(other.objective, rel=1e-6)
         # The second scale: columns 1, 3 and 5 are a rotation of rows of length 1, cut off after three of them.
@@ -129,7 +131,7 @@ def test_weights_are_those_that_were_given():
     X, doubled = np.vstack([WINE, WINE[:9]]), np.r_[w, w[:9]]
     report = collect(MultiscaleEmbedding(random_state=0).fit(X, sample_weight=doubled), neighbors=[20])
     alone = MultiscaleEmbedding(n_neighbors=20, random_state=0).fit(X, sample_weight=doubled)
-    np.testing.assert_allclose(report.scores[1], alone.training_.log_density, rtol=1e-6)
+    np.testing.assert_allclose(report.scores[1], outlier_scores(alone), rtol=1e-6)
 
 
 def test_numbers_of_neighbours_are_checked(est):
@@ -140,3 +142,19 @@ def test_numbers_of_neighbours_are_checked(est):
         collect(fit(WINE), neighbors=[10], bandwidths=None)
     few = collect(est, limits=Limits(neighbors=100))
     assert few.note == "There is no slider: with 178 rows every number of neighbours takes long, and must be asked for."
+
+
+def test_outliers_beside_groups_of_neighbours():
+    """Rows far from all others have the highest scores, though a kernel of neighbours knows no distances."""
+    rng = np.random.default_rng(0)
+    groups = np.vstack([rng.standard_normal((100, 5)) + centre for centre in (0, 12)])
+    far = rng.uniform(-40, 40, (60, 5))  # neighbours of each other
+    est = MultiscaleEmbedding(random_state=0).fit(np.vstack([groups, far]))
+    report = collect(est, neighbors=None)
+    truth = np.arange(260) >= 200
+    assert roc_auc_score(truth, report.scores[0]) > 0.99
+    assert roc_auc_score(truth, -est.training_.log_density) < 0.98  # the density alone does not find them
+    listed = re.findall(r'data-row="(\d+)"', render(report))
+    assert len(listed) == 12
+    assert min(map(int, listed)) >= 200
+    assert "By their distance to their neighbours" in render(report)

@@ -63,7 +63,7 @@ def test_what_distinguishes_a_selection(open_report, wine):
     rows = browser.run("return Array.from(differences.rows, (row) => Array.from(row.cells, (cell) => cell.textContent))")
     chosen = np.arange(178) <= 40
     expected = []
-    fields = {**{name: TABLE[name] for name in TABLE.columns[:-1]}, "Log density": pd.Series(wine.scores[wine.chosen])}
+    fields = {**{name: TABLE[name] for name in TABLE.columns[:-1]}, "Outlier score": pd.Series(wine.scores[wine.chosen])}
     for name, column in fields.items():
         one, two = column[chosen].dropna(), column[~chosen].dropna()
         delta = 2 * mannwhitneyu(one, two).statistic / (len(one) * len(two)) - 1
@@ -136,7 +136,7 @@ def test_files_to_save(open_report, wine):
     assert len(set(image.convert("RGB").getdata())) > 50  # not empty
     browser.find("#export-coordinates").click()
     lines = list(csv.DictReader(io.StringIO(browser.downloaded("coordinates.csv").decode())))
-    assert list(lines[0]) == ["row", "name", "label", "Component 1", "Component 2", "Log density"]
+    assert list(lines[0]) == ["row", "name", "label", "Component 1", "Component 2", "Outlier score"]
     assert [line["name"] for line in lines] == NAMES
     coordinates = [[float(line[f"Component {k}"]) for k in (1, 2)] for line in lines]
     np.testing.assert_allclose(coordinates, wine.frames[wine.chosen], rtol=1e-6, atol=1e-9)
@@ -145,14 +145,14 @@ def test_files_to_save(open_report, wine):
 
 def test_tables_and_header_follow_a_slider_over_neighbours(open_report, scales):
     browser = open_report(scales)
-    browser.choose("#colour", "Log density")
+    browser.choose("#colour", "Outlier score")
     for k in (scales.chosen, 0, len(scales.fits) - 1):
         browser.run("go(arguments[0])", k)
         browser.wait_for_frame(k)
         np.testing.assert_allclose(browser.plotted(), scales.picture.frames[k], rtol=1e-4, atol=1e-2)
         buttons = "document.querySelectorAll('#outliers button')"
         shown = browser.run(f"return Array.from({buttons}).filter({VISIBLE}).map({TEXT})")
-        assert shown == [str(i) for i in np.argsort(scales.scores[k], kind="stable")[:12]]
+        assert shown == [str(i) for i in np.argsort(-scales.scores[k], kind="stable")[:12]]
         (lede,) = browser.run(f"return Array.from(document.querySelectorAll('.lede')).filter({VISIBLE}).map({TEXT})")
         assert lede.endswith(f"MultiscaleEmbedding at 2 scales, k = {scales.values[k]}.")
         low, high = np.quantile(scales.scores[k], [0.01, 0.99], method="nearest")

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from .._utils.arrays import Array
+from .columns import as_shown, as_text
 from .errors import CommandError, counted
 from .examination import Prepared, check_count, follow, learn
 from .preparation import Options, Preparation
@@ -45,6 +46,10 @@ class Data:
         Whether line 1 was read as data without an option that says so.
     name_row : callable
         Where in the file row i, counted from 0, is.
+    first_look : bool
+        Whether choices that no option has made were made here.
+    columns : dict of str to (n,) array
+        Columns as a page shows them, used or not, in a first look; else empty.
     """
 
     source: str
@@ -56,6 +61,8 @@ class Data:
     notes: list[str]
     no_header: bool
     name_row: Callable[[int], str]
+    first_look: bool
+    columns: dict[str, Array]
 
     def describe(self) -> str:
         """Number of rows and features, in a line."""
@@ -87,6 +94,7 @@ class Data:
             id=id,
             weight=None if self.weight is None else self.weight[rows],
             preparation=replace(self.preparation, sample=tuple(used), n_sampled=n),
+            columns={name: values[rows] for name, values in self.columns.items()},
             name_row=lambda i: self.name_row(int(rows[i])),
         )
 
@@ -108,6 +116,8 @@ def read_data(
         roles = resolve(selection, reader, None if known is None else known.wanted)
         numbers = [*roles.features, *([] if roles.weight is None else [roles.weight])]
         raw = reader.read(numbers, [j for j in (roles.id, roles.label) if j is not None])
+    looks = options.first_look and not sparse.issparse(raw.X)
+    columns = as_shown(reader, raw, roles.features) if looks else {}
     if sparse.issparse(raw.X):
         if known is not None:
             check_count(reader, roles, known)
@@ -121,6 +131,10 @@ def read_data(
         None if j is None else _column(reader, j, role, next(others), rows)
         for role, j in (("id", roles.id), ("label", roles.label))
     )
+    if prepared.id is not None:
+        x = raw.X[:, roles.features.index(prepared.id)]
+        id = _column(reader, prepared.id, "id", as_text(x, raw.texts.get(prepared.id)), rows)
+        del columns[reader.names[prepared.id] or f"column {prepared.id + 1}"]
     return Data(
         source=reader.source,
         X=prepared.X,
@@ -131,6 +145,8 @@ def read_data(
         notes=prepared.notes,
         no_header=form.header is None and reader.header is False,
         name_row=reader.row if rows is None else lambda i: reader.row(int(rows[i])),
+        first_look=options.first_look,
+        columns=columns if rows is None else {name: values[rows] for name, values in columns.items()},
     )
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._utils.arrays import Array
+from .columns import COUNTS_ROWS, NAMES_ROWS, counts_rows, kind_of, mostly_missing, row_names, values_of
 from .errors import CommandError, counted, listing, shown
 from .preparation import MOST_VALUES, Feature, Options, Preparation, as_days, missing_cells
 from .selection import Roles, check_names
@@ -34,20 +35,26 @@ class Problem(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """Numbers for the estimator, and weights, of the rows ``rows`` of the table (None: all of them)."""
+    """Numbers for the estimator, and weights, of the rows ``rows`` of the table (None: all of them).
+
+    ``id`` is the column that a first look has found to name the rows.
+    """
 
     X: Array
     weight: Array | None
     rows: Array | None
     preparation: Preparation
     notes: list[str]
+    id: int | None = None
 
 
 def learn(reader: Reader, raw: Raw, roles: Roles, options: Options) -> Prepared:
     """Decide how the columns of a training table are used, and use them."""
     features, columns, left_out, problems = [], [], [], []
+    looks = options.first_look and not roles.chosen and roles.id is None
+    id = row_names(reader, raw, roles.features) if looks else None
     for k, j in enumerate(roles.features):
-        found = _decide(reader, j, raw.X[:, k], raw.texts.get(j), roles.chosen, options)
+        found = NAMES_ROWS if j == id else _decide(reader, j, raw.X[:, k], raw.texts.get(j), roles.chosen, options)
         if isinstance(found, Problem):
             problems.append(found)
         elif isinstance(found, Feature):
@@ -61,7 +68,7 @@ def learn(reader: Reader, raw: Raw, roles: Roles, options: Options) -> Prepared:
         raise CommandError(f"{reader.source}: no column of numbers ({held}); {_CURES['text']}, {_CURES['dates']}")
     preparation = Preparation(tuple(features), len(reader.names), tuple(left_out), options.drop_missing)
     prepared = _use(reader, raw, roles, preparation, columns, problems, options)
-    return prepared._replace(notes=[*_asides(reader, roles, prepared), *prepared.notes])
+    return prepared._replace(notes=[*_asides(reader, roles, prepared), *prepared.notes], id=id)
 
 
 def follow(reader: Reader, raw: Raw, roles: Roles, preparation: Preparation, options: Options) -> Prepared:
@@ -94,37 +101,31 @@ def _decide(
     reader: Reader, j: int, x: Array, texts: Texts | None, chosen: bool, options: Options
 ) -> Feature | Problem | str:
     """How column ``j`` is used: a feature, a problem, or, where it is left out, what it holds."""
-    kind, what = _kind(reader, x, texts)
+    kind, what = kind_of(reader, x, texts)
+    by_itself = options.first_look and not chosen
+    if by_itself and (why := _not_embedded(x, texts, kind, options)):
+        return why
     if kind == "numbers":
         return _check_finite(reader, j, x) or Feature(reader.names[j], j)
     if kind == "dates" and options.dates:
         return Feature(reader.names[j], j, "date")
     if kind == "text" and options.one_hot:
-        values = _values(x, texts)
+        values = values_of(x, texts)
         if len(values) <= MOST_VALUES:
             return Feature(reader.names[j], j, "text", tuple(sorted(values)))
         what += f", more than the {MOST_VALUES} that --one-hot takes"
-    if (chosen or kind == "mixed") and not options.numeric_only:
-        return Problem(j, kind, _where_text(reader, texts, what))
-    return what
+    where = _where_text(reader, texts, what)
+    if kind == "mixed" and by_itself and texts is not None and not reader.hint(texts.cells[0]):
+        return where
+    return Problem(j, kind, where) if (chosen or kind == "mixed") and not options.numeric_only else what
 
 
-def _kind(reader: Reader, x: Array, texts: Texts | None) -> tuple[str, str]:
-    """What a column holds: a key, and words. It is text if more of its cells are text than numbers."""
-    numbers = int(np.count_nonzero(~np.isnan(x)))
-    if texts is None or not len(texts.rows):
-        return ("numbers", "numbers") if numbers else ("empty", "empty")
-    if numbers >= len(texts.rows) or reader.hint(texts.cells[0]):
-        return "mixed", f"{counted(len(texts.rows), 'cell')} of text among {counted(numbers, 'number')}"
-    values = _values(x, texts)
-    if not numbers and all(as_days(cell) is not None for cell in values):
-        return "dates", "dates"
-    return "text", f"text, {counted(len(values), 'value')}"
-
-
-def _values(x: Array, texts: Texts | None) -> set[str]:
-    """Different values of a column of text, in which there may be numbers."""
-    return {*(texts.cells if texts else ()), *(f"{value:.15g}" for value in x[~np.isnan(x)].tolist())}
+def _not_embedded(x: Array, texts: Texts | None, kind: str, options: Options) -> str | None:
+    """Why a first look leaves out a column that could be used."""
+    if kind == "numbers" and counts_rows(x):
+        return COUNTS_ROWS
+    given = options.drop_missing or options.impute is not None
+    return None if given or kind == "empty" else mostly_missing(x, texts)
 
 
 def _where_text(reader: Reader, texts: Texts | None, what: str) -> str:
@@ -173,7 +174,7 @@ def _use(
 ) -> Prepared:
     """Encode the columns, and drop rows with missing values or fill these in; an error that lists all problems."""
     places = [roles.features.index(j) for j in columns]
-    fills = training and options.impute is not None
+    fills = training and (options.impute is not None or (options.first_look and not options.drop_missing))
     incomplete = np.zeros(len(raw.X), dtype=bool)
     for feature, j, k in zip(preparation.features, columns, places, strict=True):
         bad = missing_cells(raw.X[:, k], raw.texts.get(j))
@@ -246,7 +247,7 @@ def _asides(reader: Reader, roles: Roles, prepared: Prepared) -> list[str]:
         notes.append(f"{reader.column(roles.id)} has the names of the rows, as with --id {roles.id + 1}")
     for feature, span in zip(prepared.preparation.features, prepared.preparation.spans, strict=True):
         x = prepared.X[:, span.start]
-        if feature.kind == "number" and prepared.rows is None and x[0] in (0, 1) and (np.diff(x) == 1).all():
+        if feature.kind == "number" and prepared.rows is None and counts_rows(x):
             handle = reader.handle(feature.position)
             notes.append(f"{reader.column(feature.position)} counts the rows, and is used like any other (--id {handle}?)")
     return notes

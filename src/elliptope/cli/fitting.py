@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,19 +18,24 @@ from ..kernels.choice import find_kernel
 from ..memory.planner import InsufficientMemoryError
 from ..sdp import Certificate
 from .cluster import on_cluster
+from .columns import COUNTS_ROWS, NAMES_ROWS
 from .console import Console
 from .data import Data, read_data
 from .errors import CommandError, ExitCode, counted, listing
 from .models import Model, Standardizer, column_names
 from .options import form_of, preparation_of, selection_of
 
+_STANDARDIZED = "columns standardised, since named columns may have different units; --no-standardize takes them as they are"
 # Ratio of standard deviations beyond which the widest columns dominate the distances.
 _UNLIKE = 30.0
 
 
-def read_training_data(args: argparse.Namespace, console: Console, most_rows: int | None = None) -> Data:
+def read_training_data(
+    args: argparse.Namespace, console: Console, most_rows: int | None = None, first_look: bool = False
+) -> Data:
     """The table, or a random sample of ``most_rows`` of its rows where it has more."""
-    data = read_data(args.input, form_of(args), selection_of(args), preparation_of(args))
+    options = replace(preparation_of(args), first_look=first_look)
+    data = read_data(args.input, form_of(args), selection_of(args), options)
     if data.X.shape[0] < 2:
         raise CommandError(f"{data.source}: 1 row; an embedding takes 2 or more")
     describe(data, console)
@@ -43,11 +49,18 @@ def read_training_data(args: argparse.Namespace, console: Console, most_rows: in
 
 def _uses(args: argparse.Namespace, data: Data) -> str:
     """The options by which columns that were left out can be used."""
-    held = {what.partition(",")[0] for _, what in data.preparation.left_out}
+    reasons = [what for _, what in data.preparation.left_out]
+    held = {what.partition(",")[0] for what in reasons}
     uses = ["--one-hot uses text"] if "text" in held and not args.one_hot else []
     uses += ["--dates uses dates"] if "dates" in held else []
+    if data.first_look and not args.drop_missing and args.impute is None:
+        filled = any(feature.n_filled for feature in data.preparation.features)
+        uses += ["--drop-missing leaves out rows with missing values instead"] if filled else []
+        uses += (
+            ["--impute median uses columns that are mostly missing"] if any("missing" in what for what in reasons) else []
+        )
     uses += ["--rows all uses all, and takes longer"] if data.preparation.sample else []
-    uses += ["--label COLUMN colours by one"] if held - {"empty"} and args.label is None else []
+    uses += ["--label COLUMN colours by one"] if held - {"empty", NAMES_ROWS, COUNTS_ROWS} and args.label is None else []
     return f" ({', '.join(uses)})" if uses else ""
 
 
@@ -69,15 +82,22 @@ def scale(args: argparse.Namespace, data: Data, console: Console) -> tuple[Array
         constant = _some(data, np.ptp(data.X, axis=0) == 0)
     if constant:
         console.note(f"{data.source}: constant columns have no influence: {listing(constant)}")
-    if not args.standardize:
+    if not _standardized(args, data):
         if unlike := _unlike(data.X):
             console.note(f"{data.source}: columns differ {unlike}; --standardize puts them on one scale")
         return data.X, None
+    if args.standardize is None:
+        console.note(f"{data.source}: {_STANDARDIZED}")
     standardizer = Standardizer.of(data.X)
     lost = _some(data, ~((standardizer.scale > 0) & np.isfinite(standardizer.scale)))
     if lost:
         raise CommandError(f"{data.source}: numbers too large or too small for a standard deviation in {listing(lost)}")
     return standardizer(data.X), standardizer
+
+
+def _standardized(args: argparse.Namespace, data: Data) -> bool:
+    """Whether to standardise: as an option says; in a first look, columns that have names, which may be in any unit."""
+    return data.first_look and data.preparation.names is not None if args.standardize is None else args.standardize
 
 
 def _unlike(X: Array) -> str | None:
@@ -99,7 +119,7 @@ def preparation(model: Model) -> str | None:
 
 def _scaling(model: Model) -> str:
     if model.standardizer is not None:
-        return "Columns were standardised: these are z-scores."
+        return "Columns were standardised before; this table has them as they are in the file."
     points = model.est.training_.points
     unlike = None if points is None or sparse.issparse(points) else _unlike(points)
     warning = f" They differ {unlike}, so that the widest ones decide; --standardize puts them on one scale."

@@ -180,15 +180,20 @@ _FLAGS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def add_estimator(
-    parser: argparse.ArgumentParser, methods: tuple[str, ...] = tuple(METHODS), *, without: tuple[str, ...] = ()
+    parser: argparse.ArgumentParser,
+    methods: tuple[str, ...] = tuple(METHODS),
+    *,
+    without: tuple[str, ...] = (),
+    default_scaling: str | None = None,
 ) -> None:
-    """Add the flags of these methods."""
+    """Add the flags of these methods. ``default_scaling``: which columns are standardised without being asked for."""
     group = parser.add_argument_group("the embedding")
     if len(methods) > 1:
         which = f"sdp is the paper's program (default: {_DEFAULT_METHOD})"
         group.add_argument("--method", choices=methods, help=which)
     scaling = "z-score the columns first, by the standard deviation with n - 1; a saved model remembers how"
-    group.add_argument("--standardize", action="store_true", help=scaling)
+    default = "" if default_scaling is None else f" (default: {default_scaling})"
+    group.add_argument("--standardize", action=argparse.BooleanOptionalAction, help=f"{scaling}{default}")
     for flag, (parameter, how) in _FLAGS.items():
         if flag not in without and any(_name_in(METHODS[method], parameter) for method in methods):
             group.add_argument(flag, dest=parameter, **how)

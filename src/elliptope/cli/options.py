@@ -12,6 +12,10 @@ from .selection import Selection, split_items
 from .streams import STANDARD, check_distinct
 from .tables import FORMATS, WRITTEN_FORMATS, Form
 
+_FIRST_LOOK = (
+    "Left out are columns of text or dates, those that count or name the rows, and those that are mostly missing; the page "
+    "can colour by them. Other missing values are filled in by medians. Messages and page say what was done."
+)
 # Attributes of the parsed command line that name files, and what users call them.
 INPUTS = {"model": "MODEL", "input": "INPUT"}
 OUTPUTS = {
@@ -77,7 +81,7 @@ def check_files(args: argparse.Namespace) -> None:
     check_distinct(inputs, {"standard output": STANDARD, **files})
 
 
-def add_table(parser: argparse.ArgumentParser, *, training: bool = True) -> None:
+def add_table(parser: argparse.ArgumentParser, *, training: bool = True, first_look: bool = False) -> None:
     """Options for reading a table, and for the roles of its columns."""
     group = parser.add_argument_group("reading the table", "Columns go by name, or by position counted from 1.")
     group.add_argument("--columns", type=columns, metavar="LIST", help="features, as in a,b,3-7 (default: all with numbers)")
@@ -95,14 +99,16 @@ def add_table(parser: argparse.ArgumentParser, *, training: bool = True) -> None
     group.add_argument("--encoding", metavar="NAME", help="of text (default: utf-8)")
     group.add_argument("--array", metavar="NAME", help="of the matrix, where an npz file has several")
 
-    _add_preparation(parser, training)
+    _add_preparation(parser, training, first_look)
 
 
-def _add_preparation(parser: argparse.ArgumentParser, training: bool) -> None:
+def _add_preparation(parser: argparse.ArgumentParser, training: bool, first_look: bool) -> None:
     """Options for text, dates and missing values. What is learned in training is taken from the model later."""
     group = parser.add_argument_group(
         "text, dates and missing values",
-        "Columns of text or dates are left out; missing values are an error."
+        _FIRST_LOOK
+        if first_look
+        else "Columns of text or dates are left out; missing values are an error."
         if training
         else "As in the training table, by what the model remembers of it.",
     )

@@ -29,17 +29,23 @@ _LISTED = 12
 
 @dataclass(frozen=True)
 class Options:
-    """What to do with columns that are not numbers, and with missing values."""
+    """What to do with columns that are not numbers, and with missing values.
+
+    ``first_look``: what `report` does to a table where no option says otherwise. Missing values are filled in; columns that
+    are mostly missing, count or name the rows, or have text among their numbers, are left out.
+    """
 
     numeric_only: bool = False
     one_hot: bool = False
     dates: bool = False
     drop_missing: bool = False
     impute: str | None = None
+    first_look: bool = False
 
     def given(self) -> list[str]:
         """The options as they are on the command line."""
-        return [f"--{field.name.replace('_', '-')}" for field in fields(self) if getattr(self, field.name)]
+        names = [field.name for field in fields(self) if field.name != "first_look" and getattr(self, field.name)]
+        return [f"--{name.replace('_', '-')}" for name in names]
 
 
 @dataclass(frozen=True)

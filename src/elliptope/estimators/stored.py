@@ -162,7 +162,12 @@ _TRAINING: dict[type, dict[str, Field]] = {
         "diffusion_time": Integer(low=1),
         "own_components": Optional(Floats("n", "r")),
     },
-    MultiscaleTraining: _ROWS | {"extension": _EXTENSION_OF_SCALES, "scales": Several(OneOf({Scale: _SCALE}), own=("r",))},
+    MultiscaleTraining: _ROWS
+    | {
+        "extension": _EXTENSION_OF_SCALES,
+        "scales": Several(OneOf({Scale: _SCALE}), own=("r",)),
+        "own_weights": Floats("n", positive=True),
+    },
     DiffusionTraining: _ROWS | {"extension": _EXTENSION, "factor": Floats("r")},
     RKHSTraining: _ROWS
     | {

@@ -21,7 +21,7 @@ from ..estimators.base import KernelEmbedding
 from ..estimators.certified import CertifiedEmbedding
 from ..estimators.multiscale import MultiscaleEmbedding
 from ..estimators.path.records import PathRecord
-from ..plotting.targets import Target, check_target
+from ..plotting.targets import Classes, Target, check_target
 from .fields import Fields, embedded_fields, given_fields
 from .fits import LIMITS, Limits, Slider, has_neighbors
 from .frames import turned_frames
@@ -33,12 +33,13 @@ from .slider import make_slider
 
 @dataclass(frozen=True)
 class Column:
-    """Name and range of a column of the data."""
+    """Name and range of a column of the data; NaN for one of classes, of which there are ``n_classes``."""
 
     name: str
     low: float
     median: float
     high: float
+    n_classes: int = 0
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,11 @@ class Report:
         Symbol of the kernel's scale: σ, ℓ, k, or None where it has none.
     tol : float
     scores : (m, n) array
-        Log density of the rows at every fit: low for outliers.
+        Outlier scores of the rows at every fit.
     columns : tuple of Column or None
-        None for a kernel matrix or a graph.
+        That were embedded; None for a kernel matrix or a graph.
+    table : tuple of Column
+        That the page describes: those that the user gives, which may be in other units, or else the embedded ones.
     fields : tuple of pairs
         Names, and Classes or Values, of columns by which rows are coloured, compared and described, beside the target.
     preparation : str or None
@@ -119,6 +122,7 @@ class Report:
     tol: float
     scores: Array
     columns: tuple[Column, ...] | None
+    table: tuple[Column, ...]
     fields: Fields
     preparation: str | None
     parameters: dict[str, str]
@@ -197,6 +201,7 @@ def collect(
         target_name=_name_of(y) if y_name is None else y_name,
         labels=per_row,
         columns=embedded,
+        table=embedded or () if columns is None else tuple(_described(*field) for field in fields),
         fields=fields,
         preparation=preparation,
         **_about_estimator(estimator),
@@ -218,7 +223,7 @@ def _about_fits(estimator: Any, slider: Slider) -> dict[str, Any]:
     return {
         "fits": path.records,
         "values": path.values,
-        "scores": np.array([record.log_density for record in path.records]),
+        "scores": np.array([record.outlier_scores for record in path.records]),
         "chosen": slider.chosen,
         "note": slider.note,
         "interrupted": slider.interrupted,
@@ -263,6 +268,15 @@ def _columns(points: Array, given: Sequence[str] | None, estimator: CertifiedEmb
     return tuple(
         Column(str(name), *values) for name, *values in zip(names, low.tolist(), median.tolist(), high.tolist(), strict=True)
     )
+
+
+def _described(name: str, values: Target) -> Column:
+    """A column that the user gives."""
+    if isinstance(values, Classes):
+        return Column(name, np.nan, np.nan, np.nan, len(values.names) - bool(values.rest) + values.rest)
+    known = values.values[np.isfinite(values.values)]
+    low, median, high = (known.min(), np.median(known), known.max()) if len(known) else [np.nan] * 3
+    return Column(name, float(low), float(median), float(high))
 
 
 def _ranges(points: Any) -> tuple[Array, Array, Array]:

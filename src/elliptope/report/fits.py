@@ -10,6 +10,7 @@ import numpy as np
 
 from .._utils.arrays import Array
 from ..estimators.certified import CertifiedEmbedding
+from ..estimators.outliers import outlier_scores
 from ..estimators.path.records import Path, PathRecord
 from ..kernels.choice import find_kernel
 from .scales import ScaleRecord
@@ -74,5 +75,5 @@ def own_record(estimator: CertifiedEmbedding, rows: Array) -> PathRecord:
         n_products=estimator.n_products_,
         seconds=math.nan,  # not known
         n_neighbors=estimator.n_neighbors if has_neighbors(estimator) else None,
-        log_density=estimator.training_.log_density,
+        outlier_scores=outlier_scores(estimator),
     )

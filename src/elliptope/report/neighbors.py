@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from .._utils.arrays import Array
 from .._utils.callers import warn
 from .._utils.checks import check_integer
 from ..estimators.path.records import NeighborPath, PathRecord
@@ -21,15 +19,13 @@ from .scales import ScaleRecord, scale_records
 
 # Slider positions on either side of the estimator's number of neighbours, and the factor between it and the last of them.
 _STEPS, _REACH = 2, 2.0
-# Steps of the iteration for weights, and the change at which it ends.
-_WEIGHT_STEPS, _WEIGHT_CHANGE = 500, 1e-12
 
 
 def neighbor_slider(
     estimator: Any, own: PathRecord, points: Any, others: list[int], *, random_state: Any, verbose: bool
 ) -> Slider:
     """The estimator, whose record is ``own``, among fits with ``others`` neighbours."""
-    w = _given_weights(estimator)
+    w = estimator.training_.given_weights
     scales: dict[int, tuple[ScaleRecord, ...]] = {estimator.n_neighbors: scale_records(estimator)}
 
     def solve(value: float, _: Sequence[PathRecord]) -> PathRecord:
@@ -53,27 +49,6 @@ def neighbor_slider(
     shown = sorted((own, *records), key=lambda record: record.n_neighbors or 0)
     path = NeighborPath(tuple(shown), missing, estimator.training_.weights)
     return Slider(path, shown.index(own), tuple(scales[record.n_neighbors or 0] for record in shown), note, bool(missing))
-
-
-def _given_weights(estimator: Any) -> Array:
-    r"""The weights that the estimator was given at its points.
-
-    A MultiscaleEmbedding keeps :math:`\tilde w_i = c\, w_i m_i^\beta`, m = K w, of the same total. This is solved for w by
-    :math:`\log w \leftarrow \log w + \tfrac12 (\log \tilde w - \log c\, w m^\beta)`, the iteration of Sinkhorn at β = 1.
-    """
-    kept, beta = estimator.training_.weights, float(getattr(estimator, "density", 0.0))
-    if not beta:
-        return kept
-    K = estimator.training_.extension.kernel.matrix()
-    w = np.full(len(kept), kept.mean())
-    for _ in range(_WEIGHT_STEPS):
-        scaled = w * (K @ w) ** beta
-        factor = np.sqrt(kept / (scaled * (kept.sum() / scaled.sum())))
-        w = w * factor
-        w *= kept.sum() / w.sum()
-        if np.abs(factor - 1).max() < _WEIGHT_CHANGE:
-            break
-    return w
 
 
 def other_neighbors(neighbors: Any, estimator: Any, n: int, limits: Limits = LIMITS) -> list[int]:

@@ -54,7 +54,7 @@ def render(report: Report) -> str:
         "slider_name": escape(_parameter(report)),
         "note": escape(report.note or ""),
         "if_note": "" if report.note else "hidden",
-        "if_columns": "hidden" if report.columns is None else "",
+        "if_columns": "" if report.table else "hidden",
         "steps": str(len(report.fits) - 1),
         "chosen": str(report.chosen),
         "least": escape(scale_text(report, 0)),
@@ -90,7 +90,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "frames": _base64(report.frames.transpose(0, 2, 1), "<f4"),  # one axis after the other
         "chosen": report.chosen,
         "axes": report.axes,
-        "up": report.up if _why_density(report) is None else k,  # the axis after the components is the density
+        "up": report.up if _why_score(report) is None else k,  # the axis after the components is the outlier score
         "picture": _picture(report),
         "parameter": _parameter(report),
         "fits": [
@@ -160,8 +160,8 @@ def _lede(report: Report, k: int) -> str:
     return f'<p class="lede">{escape(text)}</p>'
 
 
-def _why_density(report: Report) -> str | None:
-    """Why two components do not make a plot, if they do not: the density then is the vertical axis."""
+def _why_score(report: Report) -> str | None:
+    """Why two components do not make a plot, if they do not: the outlier score then is the vertical axis."""
     shares, axes = report.spectra[report.chosen], report.frames.shape[2]
     if axes < 2:
         return "there is no second component"
@@ -178,8 +178,8 @@ def _reading(report: Report) -> str:
         text = "Every point is a row of the data. Within a scale, rows that are alike point the same way from the centre"
     if report.parameters.get("diagonal") == "'kernel'" and report.parameters["normalize"] == "None":
         text += "; the farther out a row, the fewer neighbours it has"
-    why = _why_density(report)
-    return f"{text}." if why is None else f"{text}. Up is the density, because {why}."
+    why = _why_score(report)
+    return f"{text}." if why is None else f"{text}. Up is the outlier score, because {why}."
 
 
 def _limits(report: Report) -> str:
@@ -193,9 +193,9 @@ def _limits(report: Report) -> str:
 
 
 def _outliers(report: Report, k: int) -> str:
-    """What the scores are, and the table of the lowest, at fit k."""
+    """What the scores are, and the table of the highest, at fit k."""
     scores = report.scores[k]
-    order = np.argsort(scores, kind="stable")[:_OUTLIERS]
+    order = np.argsort(-scores, kind="stable")[:_OUTLIERS]
     head = ["Row", *(["Name"] if report.row_names else []), *(["Label"] if _has_labels(report) else []), "Score"]
     rows = []
     for i in order.tolist():
@@ -207,18 +207,24 @@ def _outliers(report: Report, k: int) -> str:
         if _has_labels(report):
             cells.append(escape(_label(report, i)))
         rows.append([*cells, number_text(scores[i])])
-    hint = f"{_scores(scores, order)} Press a number to see the row in the map. Rows are counted from {report.first_row}."
+    about = _scores(report, scores, order)
+    hint = f"{about} Press a number to see the row in the map. Rows are counted from {report.first_row}."
     scroll = '<div class="scroll" tabindex="0" role="region" aria-label="Table of outlying rows">'
     return f'<p class="hint">{hint}</p>{scroll}{_table(head, rows, figures=1)}</div>'
 
 
-def _scores(scores: Array, order: Array) -> str:
-    text = f"By the logarithm of the density around them; the median row has {number_text(np.median(scores))}."
+def _scores(report: Report, scores: Array, order: Array) -> str:
+    measure = (
+        "their distance to their neighbours, and how many rows share these"
+        if _of_neighbors(report)
+        else "the density around them, on a logarithmic scale"
+    )
+    text = f"By {measure}; the median row scores 0."
     # Rows without neighbours have equal scores, and the table holds an arbitrary choice of them.
     last = float(scores[order[-1]])
-    count = int((scores <= last + _EQUAL).sum())
+    count = int((scores >= last - _EQUAL).sum())
     if count > _OUTLIERS:
-        text += f" These are some of the {count_text(count, 'row')} that score {number_text(last)} or less."
+        text += f" These are some of the {count_text(count, 'row')} that score {number_text(last)} or more."
     return text
 
 
@@ -252,24 +258,36 @@ def _path(report: Report) -> str:
 
 
 def _columns(report: Report) -> str:
-    columns = (report.columns or ())[:_MAX_COLUMNS]
-    rows = ([escape(c.name), *(number_text(value) for value in (c.low, c.median, c.high))] for c in columns)
+    rows = [
+        [
+            escape(c.name),
+            number_text(c.low),
+            count_text(c.n_classes, "value") if c.n_classes else number_text(c.median),
+            number_text(c.high),
+        ]
+        for c in report.table[:_MAX_COLUMNS]
+    ]
     return _table(["Column", "Lowest", "Median", "Highest"], rows, figures=3)
 
 
 def _columns_note(report: Report) -> str:
     if report.columns is None:
         return "The rows were given by their similarities (a kernel matrix) or distances (a graph), without columns."
-    text = f"{count_text(len(report.rows), 'row')}, {count_text(len(report.columns), 'column')}, no missing values."
+    text = f"{count_text(len(report.rows), 'row')} and {count_text(len(report.columns), 'column')} were embedded."
     if report.n_left_out:
-        kernel = report.parameters.get("kernel", "").lower()
-        equal = " or equal to another" if "neighbors" in kernel or "overlap" in kernel else ""
+        equal = " or equal to another" if _of_neighbors(report) else ""
         text += f" {count_text(report.n_left_out, 'row')} of weight zero{equal} left out."
     if report.preparation:
         text += f" {report.preparation}"
-    if len(report.columns) > _MAX_COLUMNS:
+    if len(report.table) > _MAX_COLUMNS:
         text += f" The first {_MAX_COLUMNS} columns:"
     return text
+
+
+def _of_neighbors(report: Report) -> bool:
+    """Whether the kernel is one of neighbours."""
+    kernel = report.parameters.get("kernel", "").lower()
+    return "neighbors" in kernel or "overlap" in kernel
 
 
 def _table(head: list[str], rows: Iterable[list[str]], figures: int = 0) -> str:

@@ -34,12 +34,12 @@ def write_report(
 ) -> Path:
     """Write an embedding and its certificate to one HTML file that needs no network.
 
-    The page has a picture with zoom, hover and lasso, coloured by label, density or any column; what distinguishes selected
-    rows from all others, column by column; files of picture, coordinates and selected rows to save; the certificate in plain
-    words, of every scale where there are several; the most outlying rows; a summary of data, parameters and versions; and a
-    slider over bandwidths, or over numbers of neighbours, with the spectrum, rank and certificate at each of them. The
-    picture is the one that :class:`~elliptope.plotting.EmbeddingDisplay` chooses; where it is not that of two coordinates,
-    these are a click away. The same input gives the same file.
+    The page has a picture with zoom, hover and lasso, coloured by label, outlier score or any column; what distinguishes
+    selected rows from all others, column by column; files of picture, coordinates and selected rows to save; the
+    certificate in plain words, of every scale where there are several; the most outlying rows; a summary of data,
+    parameters and versions; and a slider over bandwidths, or over numbers of neighbours, with the spectrum, rank and
+    certificate at each of them. The picture is the one that :class:`~elliptope.plotting.EmbeddingDisplay` chooses; where
+    it is not that of two coordinates, these are a click away. The same input gives the same file.
 
     Parameters
     ----------

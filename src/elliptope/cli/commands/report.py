@@ -67,8 +67,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-path", action="store_true", help="no slider: only the embedding itself")
     parser.add_argument("--coordinates", metavar="FILE", help="write the coordinates, too")
     parser.add_argument("--save-model", metavar="FILE", help="keep the model, for `transform` and `certify`")
-    add_table(parser)
-    add_estimator(parser, ("multiscale", "sdp", "rkhs"))
+    add_table(parser, first_look=True)
+    add_estimator(parser, ("multiscale", "sdp", "rkhs"), default_scaling="if they have names")
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
@@ -77,9 +77,11 @@ def run(args: argparse.Namespace, console: Console) -> int:
     check_model_output(args.save_model, args.force)
     coordinates = Target.beside(args.coordinates, args.force, "--coordinates")
     model = None if args.format or has_table_suffix(args.input) else _stored(args)
+    shown: dict[str, Any] = {}
     if model is None:
         most = None if args.rows == "all" else args.rows or _MOST_ROWS
-        model = fit(estimator_of(args), args, read_training_data(args, console, most), console)
+        data = read_training_data(args, console, most, first_look=True)
+        model, shown = fit(estimator_of(args), args, data, console), data.columns
     if coordinates is not None:
         coordinates.check_columns(model.kept)
     if not hasattr(model.est, "certificate_"):
@@ -93,11 +95,11 @@ def run(args: argparse.Namespace, console: Console) -> int:
     other = None if args.compare is None else _other(args, model)
     with open_output(args.output, args.force) as file:
         title = args.title or model.source or args.input
-        report = _report(args, model, console, title if other is None else args.input)
+        report = _report(args, model, console, title if other is None else args.input, shown)
         if other is None:
             file.write(page_bytes(report))
         else:
-            file.write(comparison_bytes(report, _report(args, other, console, args.compare), title))
+            file.write(comparison_bytes(report, _report(args, other, console, args.compare, shown), title))
     asks = {"σ": "--bandwidths", "k": "--neighbor-counts"}.get(report.symbol or "")
     if report.note and not report.interrupted:  # that has had its warning
         console.note(f"{report.note} ({asks} asks for others)" if asks else report.note)
@@ -107,14 +109,15 @@ def run(args: argparse.Namespace, console: Console) -> int:
     return ExitCode.INTERRUPTED if report.interrupted else exit_code(model.est)
 
 
-def _report(args: argparse.Namespace, model: Model, console: Console, title: str) -> Report:
+def _report(args: argparse.Namespace, model: Model, console: Console, title: str, shown: dict[str, Any]) -> Report:
+    """The report of a model. ``shown``: columns of the table; empty where the model was fitted before."""
     return collect(
         model.est,
         y=None if model.label is None else _colours(model.label),
         y_name=None if model.label is None else model.label.name,
         row_names=None if model.id is None else [str(value) for value in model.id.values.tolist()],
         first_row=1,
-        columns=_columns(model),
+        columns=shown or _columns(model),
         row_numbers=model.preparation.row_numbers(len(model.est.embedding_)),
         bandwidths=None if args.no_path else args.bandwidths or "auto",
         # A slider of a sample would take several times as long as its one fit.

@@ -42,8 +42,8 @@ class PathRecord:
         η, where that is what varies along the path.
     n_neighbors : int or None
         k, where that is what varies along the path.
-    log_density : (n,) array or None
-        Log density of the training points, low for outliers; None in a record that comes from a file.
+    outlier_scores : (n,) array or None
+        Of the training points, high for outliers; None in a record that comes from a file.
     """
 
     bandwidth: float
@@ -57,7 +57,7 @@ class PathRecord:
     seconds: float
     spread: float | None = None
     n_neighbors: int | None = None
-    log_density: Array | None = None
+    outlier_scores: Array | None = None
 
     def __str__(self) -> str:
         c = self.certificate

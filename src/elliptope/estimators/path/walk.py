@@ -18,6 +18,7 @@ from ..._utils.progress import ProgressBar
 from ..._version import __version__
 from ...sdp.steps import normalize_rows
 from ..certified import ZERO_COLUMNS
+from ..outliers import outlier_scores
 from ..sdp_embedding import SDPEmbedding
 from .checkpoint import Checkpoint
 from .records import SYMBOLS, Path, PathRecord
@@ -87,7 +88,7 @@ def record_of(
         n_products=est.n_products_,
         seconds=time.perf_counter() - begin,
         spread=spread,
-        log_density=est.training_.log_density,
+        outlier_scores=outlier_scores(est),
     )
 
 

@@ -1,6 +1,6 @@
 "use strict";
 
-/* What the points are coloured by: a field of the data or the density; and the legend, which has its name. */
+/* What the points are coloured by: a field of the data or the outlier score; and the legend, which has its name. */
 
 const colourSelect = document.getElementById("colour");
 const legend = document.getElementById("legend");
@@ -24,9 +24,9 @@ const STEPS = 64;
 const ENDS = [0.01, 0.99];
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
-/* The density at the fit shown, as a field. */
-const DENSITY = { name: "Log density", get values() { return report.scores[view.frame]; } };
-const fields = [...report.fields, DENSITY];
+/* The outlier score at the fit shown, as a field. */
+const SCORE = { name: "Outlier score", get values() { return report.scores[view.frame]; } };
+const fields = [...report.fields, SCORE];
 
 /* { styles, of }: row i is drawn in the style of number of[i]; a style is { name, colour, path }. Made anew when null. */
 let painted = null;

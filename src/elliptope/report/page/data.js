@@ -18,7 +18,7 @@ function unpack(raw) {
     rows: numbers(raw.rows, Int32Array),
     fields: raw.fields.map(unpackField),
     scores: Array.from({ length: frames }, (_, f) => part(scores, f)),
-    /* Frame f is a list of columns: the components, the density, and the two of the picture, if there is one. */
+    /* Frame f is a list of columns: the components, the outlier score, and the two of the picture, if there is one. */
     frames: Array.from({ length: frames }, (_, f) => [
       ...Array.from({ length: axes }, (_, a) => part(positions, f * axes + a)),
       part(scores, f),
@@ -40,11 +40,11 @@ function numbers(base64, Type) {
   return new Type(bytes.buffer);
 }
 
-/* Name of axis a. The one after the components is the density: there to look at outliers, and so that one component makes a
+/* Name of axis a. The one after the components is the outlier score: there to look at outliers, and so that one component makes a
    plot, too. The last two are those of the picture. */
 function axisName(a) {
   if (isComponent(a)) return report.axes[a];
-  return a === report.size.axes ? "Log density" : pictureAxis(a - report.size.axes - 1);
+  return a === report.size.axes ? "Outlier score" : pictureAxis(a - report.size.axes - 1);
 }
 
 function pictureAxis(side) {

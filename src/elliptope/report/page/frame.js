@@ -5,6 +5,8 @@
 /* Ticks of an axis, about; and pixels of the small text. */
 const TICKS = 6;
 const SMALL = 11;
+/* Pixels of a letter of it, on average. */
+const WIDE = 5.7;
 
 function frameMarkup() {
   return view.picture ? `${outlines()}${axisTitles()}` : `${grid()}${axisTitles()}`;
@@ -45,8 +47,10 @@ function axisTitles() {
   const { left, top, width, height } = view.box;
   const [across, up] = view.axes.map(axisName);
   const middle = top + height / 2;
+  /* A long title is drawn closer together, to stay within the map. */
+  const squeezed = across.length * WIDE > width ? `textLength="${width}" lengthAdjust="spacingAndGlyphs"` : "";
   return (
-    label(left + width / 2, top + height + 36, across, "middle", 'class="across"') +
+    label(left + width / 2, top + height + 36, across, "middle", `class="across" ${squeezed}`) +
     label(14, middle, up, "middle", `class="up" transform="rotate(-90 14 ${middle})"`)
   );
 }

@@ -26,7 +26,7 @@ function go(frame) {
   show(frame);
   moveTo(frame);
   drawSpectrum();
-  if (view.colour === DENSITY) {
+  if (view.colour === SCORE) {
     painted = null;
     drawLegend();
   }

@@ -2,6 +2,7 @@
 
 /* The state of the map, and where it puts the rows. */
 
+document.documentElement.classList.toggle("framed", parent !== window);
 const scatter = document.getElementById("scatter");
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const touch = matchMedia("(pointer: coarse)");

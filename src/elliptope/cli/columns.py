@@ -1,0 +1,88 @@
+"""What columns of a table hold, and which of them name the rows or are hardly there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._utils.arrays import Array
+from .errors import counted
+from .preparation import as_days, missing_cells
+from .tables import Raw, Reader
+from .tables.cells import Texts
+
+# A column with a larger part of its cells missing is left out of a first look.
+_MOST_MISSING = 0.5
+# Names of identifiers: id, car_id, "Sample ID", PassengerId; not "paid".
+_IDENTIFIER = re.compile(r"(.*[^a-zA-Z])?[iI][dD]|.*[a-z]I[dD]")
+_DAYS_OF_A_YEAR = 365.2425
+NAMES_ROWS, COUNTS_ROWS = "names of the rows", "counts the rows"
+
+
+def kind_of(reader: Reader, x: Array, texts: Texts | None) -> tuple[str, str]:
+    """What a column holds: a key, and words. It is text if more of its cells are text than numbers."""
+    numbers = int(np.count_nonzero(~np.isnan(x)))
+    if texts is None or not len(texts.rows):
+        return ("numbers", "numbers") if numbers else ("empty", "empty")
+    if numbers >= len(texts.rows) or reader.hint(texts.cells[0]):
+        return "mixed", f"{counted(len(texts.rows), 'cell')} of text among {counted(numbers, 'number')}"
+    values = values_of(x, texts)
+    if not numbers and all(as_days(cell) is not None for cell in values):
+        return "dates", "dates"
+    return "text", f"text, {counted(len(values), 'value')}"
+
+
+def values_of(x: Array, texts: Texts | None) -> set[str]:
+    """Different values of a column of text, in which there may be numbers."""
+    return {*(texts.cells if texts else ()), *(f"{value:.15g}" for value in x[~np.isnan(x)].tolist())}
+
+
+def counts_rows(x: Array) -> bool:
+    """Whether numbers are 0, 1, 2 and so on, or 1, 2, 3."""
+    return bool(x[0] in (0, 1) and (np.diff(x) == 1).all())
+
+
+def mostly_missing(x: Array, texts: Texts | None) -> str | None:
+    """How many cells are missing, if that is most of them."""
+    missing = int(missing_cells(x, texts).sum())
+    return f"{missing} of {len(x)} cells missing" if missing > _MOST_MISSING * len(x) else None
+
+
+def row_names(reader: Reader, raw: Raw, features: Sequence[int]) -> int | None:
+    """The first column of text, or of whole numbers that is called an identifier, with another value in every row."""
+    for k, j in enumerate(features):
+        x, texts = raw.X[:, k], raw.texts.get(j)
+        kind, _ = kind_of(reader, x, texts)
+        whole = kind == "numbers" and _IDENTIFIER.fullmatch(reader.names[j] or "") and (x == np.rint(x)).all()
+        if (kind == "text" or whole) and len(values_of(x, texts)) == len(x):
+            return j
+    return None
+
+
+def as_shown(reader: Reader, raw: Raw, features: Sequence[int]) -> dict[str, Array]:
+    """Columns as a page shows them, used or not: numbers, text, and dates as years. Empty ones are left out."""
+    found: dict[str, Array] = {}
+    for k, j in enumerate(features):
+        x, texts = raw.X[:, k], raw.texts.get(j)
+        kind, _ = kind_of(reader, x, texts)
+        name = reader.names[j] or f"column {j + 1}"
+        if kind == "text":
+            found[name] = as_text(x, texts)
+        elif kind == "dates":
+            assert texts is not None
+            years = np.full(len(x), np.nan)
+            years[texts.rows] = [1970 + (as_days(cell) or 0.0) / _DAYS_OF_A_YEAR for cell in texts.cells]
+            found[f"{name} (year)"] = years
+        elif kind != "empty":
+            found[name] = x.copy()  # missing values will be filled in
+    return found
+
+
+def as_text(x: Array, texts: Texts | None) -> Array:
+    """The cells of a column as text; empty where they are missing."""
+    cells = np.array(["" if np.isnan(value) else f"{value:.15g}" for value in x.tolist()], dtype=object)
+    if texts is not None:
+        cells[texts.rows] = texts.cells
+    return cells

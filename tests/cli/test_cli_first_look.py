@@ -1,0 +1,111 @@
+"""`elliptope report` of a table as it comes: a page from one command, and nothing done to the table without a word."""
+
+import numpy as np
+import pandas
+import pytest
+
+from elliptope.cli import load_pipeline
+from html_page import Page, decode
+
+RNG = np.random.default_rng(0)
+N = 40
+CLEAN = pandas.DataFrame({"mass": RNG.normal(4000, 500, N).round(), "bill": RNG.standard_normal(N).round(3)})
+MESSY = pandas.DataFrame(
+    {
+        "PassengerId": RNG.permutation(np.arange(500, 500 + N)),
+        "mass": CLEAN["mass"].mask(np.arange(N) < 3),
+        "bill": CLEAN["bill"],
+        "kind": ["u", "v", "w", "v"] * (N // 4),
+        "day": pandas.date_range("2020-01-01", periods=N, freq="36h").strftime("%Y-%m-%d"),
+        "speed": np.where(np.arange(N) < 30, np.nan, 1.5 * np.arange(N)),
+        "note": ["n.d.", *map(str, range(3, N + 2))],
+        "number": np.arange(1, N + 1),
+    }
+)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    MESSY.to_csv("t.csv", index=False)
+    CLEAN.to_csv("clean.csv", index=False)
+    return tmp_path
+
+
+def report(cli, *options, table="t.csv"):
+    """What was said, and the page."""
+    outcome = cli("report", table, "--no-path", *options, "-o", "p.html", "--force")
+    assert outcome.code == 0, outcome.err
+    with open("p.html", encoding="utf-8") as file:
+        return outcome.err, file.read()
+
+
+def test_one_command_makes_a_page_and_says_what_was_done(cli, folder):
+    said, text = report(cli, "--save-model", "m")
+    done = (
+        "6 columns left out: PassengerId (names of the rows), kind (text, 3 values), day (dates), "
+        "speed (30 of 40 cells missing), "
+        "note (1 cell of text among 39 numbers, the first 'n.d.' in row 1 (line 2)), number (counts the rows). "
+        f"Missing values filled in by the median, or the most frequent text: mass (3 by {MESSY['mass'].median():.6g})."
+    )
+    assert f"t.csv: {done}" in said
+    for option in ("--one-hot", "--dates", "--drop-missing", "--impute median", "--no-standardize"):
+        assert option in said
+    assert done.replace("'", "&#x27;") in text
+    est = load_pipeline("m")
+    filled = MESSY["mass"].fillna(MESSY["mass"].median())
+    Z = np.column_stack([filled, MESSY["bill"]])
+    Z = (Z - Z.mean(axis=0)) / Z.std(axis=0, ddof=1)
+    np.testing.assert_allclose(est[-1].training_.points, Z, rtol=1e-9)
+    np.testing.assert_allclose(est.transform(MESSY), est[-1].embedding_, atol=1e-4)  # the same is done to other tables
+
+
+def test_the_page_colours_by_all_columns_as_they_are_in_the_file(cli, folder):
+    data = Page(report(cli)[1]).data()
+    fields = {field["name"]: field for field in data["fields"]}
+    assert list(fields) == ["mass", "bill", "kind", "day (year)", "speed", "note", "number"]
+    np.testing.assert_allclose(decode(fields["mass"]["values"], "<f4"), MESSY["mass"])  # neither filled in nor scaled
+    assert fields["kind"]["names"] == ["u", "v", "w"]
+    years = decode(fields["day (year)"]["values"], "<f4")
+    assert (years[0], years[-1]) == pytest.approx((2020, 2020 + 1.5 * (N - 1) / 365.25), abs=0.01)
+    assert data["names"] == MESSY["PassengerId"].astype(str).tolist()
+
+
+def test_filled_in_values_are_not_shown(cli, folder):
+    gaps = CLEAN.assign(mass=MESSY["mass"])
+    gaps.to_csv("clean.csv", index=False)
+    data = Page(report(cli, table="clean.csv")[1]).data()
+    np.testing.assert_allclose(decode(data["fields"][0]["values"], "<f4"), gaps["mass"])
+
+
+def test_options_say_otherwise(cli, folder):
+    said, _ = report(cli, "--drop-missing", "--drop", "speed")
+    assert "3 rows with missing values left out." in said
+    assert "filled in" not in said
+    assert "filled in by the median, or the most frequent text: mass (3 by" in report(cli, "--impute", "median")[0]
+    assert "40 rows, 2 features" in report(cli, "--columns", "number,bill")[0]
+    assert "columns differ" in report(cli, "--no-standardize", table="clean.csv")[0]
+    outcome = cli("report", "t.csv", "--columns", "bill,note", "-o", "q.html")
+    assert "column 7 ('note'): 1 cell of text" in outcome.err  # not left out, for it was asked for
+
+
+def test_only_named_columns_are_standardised(cli, folder):
+    assert "columns standardised, since named columns may have different units" in report(cli, table="clean.csv")[0]
+    np.save("a.npy", CLEAN.to_numpy())
+    said, _ = report(cli, table="a.npy")
+    assert "columns standardised" not in said
+    assert "--standardize puts them on one scale" in said
+
+
+def test_other_commands_take_the_table_as_it_is(cli, folder):
+    assert "standardised" not in cli("embed", "clean.csv").err
+    outcome = cli("embed", "t.csv")
+    assert outcome.code == 1
+    assert "column 2 ('mass'): 3 missing values" in outcome.err
+
+
+def test_a_decimal_comma_is_an_error_and_no_text(cli, folder):
+    CLEAN.to_csv("t.csv", index=False, sep=";", decimal=",")
+    outcome = cli("report", "t.csv", "--delimiter", ";", "-o", "q.html")
+    assert outcome.code == 1
+    assert "--decimal" in outcome.err
