@@ -152,6 +152,8 @@ class TestGraphs:
         cases = [KNeighborsTransformer(n_neighbors=k, mode="distance").fit_transform(BLOBS) for k in (5, 6, 15)]
         cases += [scanpy_distances(BLOBS, k) for k in (6, 20)]
         cases += [kneighbors_graph(BLOBS, 9, mode="distance", include_self=True), sparse.csr_array(dense)]
+        rounded = dense + 1e-8 * dense.max() * np.eye(len(BLOBS))  # roots of differences of squares leave that of zeros
+        cases.append(sparse.csr_array(rounded))
         for graph in cases:
             for parameters in ({}, {"metric": "precomputed"}):
                 est = solve(graph, **parameters)

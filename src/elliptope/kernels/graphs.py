@@ -14,6 +14,9 @@ from .pairs import RIM, kth_distances
 
 # Relative difference of a distance and the distance back that may be due to rounding, even to single precision.
 _ASYMMETRY = 1e-5
+# A distance of a point to itself, relative to the largest distance, that rounding may leave: scikit-learn's neighbours take the
+# root of a difference of squares.
+_ITSELF = 1e-6
 
 
 def check_range(X: Any) -> None:
@@ -27,6 +30,11 @@ def check_range(X: Any) -> None:
 def check_distances(d: Array) -> None:
     if d.min(initial=0.0) < 0 or d.max(initial=0.0) > LARGEST_SQUARED:
         raise ValueError(f"`X` must hold distances from 0 to {LARGEST_SQUARED:g}, got {d.min():.6g} to {d.max():.6g}.")
+
+
+def has_empty_diagonal(X: sparse.sparray) -> bool:
+    """Whether a square sparse matrix has nothing but rounding on its diagonal, as distances have."""
+    return float(abs(X.diagonal()).max(initial=0.0)) <= _ITSELF * float(np.abs(X.data).max(initial=0.0))
 
 
 def graph_of(X: Any, n_neighbors: int, support: Array) -> tuple[sparse.csr_array, Array]:

@@ -32,6 +32,7 @@ from .graphs import (
     distance_graph,
     entries,
     graph_of,
+    has_empty_diagonal,
     replace_rows,
     rows_of_distances,
     unique_entries,
@@ -90,7 +91,7 @@ class NeighborhoodRule(KernelRule):
         if self.pairwise:
             return True
         # Rows of features, of which no feature i is in row i, for all of as many rows as features: improbable.
-        looks_so = sparse.issparse(X) and X.shape[0] == X.shape[1] and not X.diagonal().any()
+        looks_so = sparse.issparse(X) and X.shape[0] == X.shape[1] and has_empty_diagonal(X)
         return looks_so and self.metric in (None, _DEFAULT_METRIC)
 
     def fit(

@@ -89,10 +89,10 @@ def single_product(
                     d = tl.load(left + c * N + i)[:, None] - tl.load(left + c * N + j)[None, :]
                     squares += d * d
                 if PROFILE == GAUSSIAN:
-                    T = tl.exp2(_ENTRY_BITS - scale * squares)
+                    T = tl.exp2(-scale * squares + _ENTRY_BITS)
                 else:
                     rho = tl.minimum(tl.sqrt(squares) * scale, 80.0)
-                    T = tl.exp2(_ENTRY_BITS - _LOG2_E * rho) * polynomial(rho, profile + 1, DEGREE)
+                    T = tl.exp2(rho * -_LOG2_E + _ENTRY_BITS) * polynomial(rho, profile + 1, DEGREE)
             if not MIRROR:
                 T = tl.where(i[:, None] == j[None, :], 0.0, T)
             T1 = T.to(tl.float16)
