@@ -14,8 +14,8 @@ from .pairs import RIM, kth_distances
 
 # Relative difference of a distance and the distance back that may be due to rounding, even to single precision.
 _ASYMMETRY = 1e-5
-# A distance of a point to itself, relative to the largest distance, that rounding may leave: scikit-learn's neighbours take the
-# root of a difference of squares.
+# A distance of a point to itself, relative to the largest distance, that rounding may leave: scikit-learn's neighbours take
+# the root of a difference of squares.
 _ITSELF = 1e-6
 
 
