@@ -188,13 +188,15 @@ def _leading_eigenvectors(A: KernelOperator, k: int) -> tuple[Array, Array]:
     """
     if A.has_entries and (A.n <= _DENSE_SIZE or 2 * k >= A.n):
         return _dense_eigenvectors(A, k)
-    start = np.random.default_rng(0).standard_normal(A.n)  # fixed: the result is a function of the data
+    rng = np.random.default_rng(0)  # fixed: the result is a function of the data
     restarts = 100 if A.has_entries else _MOST_RESTARTS
-    options = {"which": "LA", "v0": start, "ncv": max(4 * k, 40), "maxiter": restarts}
+    options = {"which": "LA", "ncv": max(4 * k, 40), "maxiter": restarts}
     try:
-        values, U = eigsh(_linear(partial(_product, A), A.n), k=k, **options)
+        values, U = eigsh(_linear(partial(_product, A), A.n), k=k, v0=rng.standard_normal(A.n), **options)
         while True:
-            missed, V = eigsh(_linear(partial(_deflated, A, values, U), A.n), k=1, **options)
+            # Another start: what was missed is orthogonal to the first one.
+            start = rng.standard_normal(A.n)
+            missed, V = eigsh(_linear(partial(_deflated, A, values, U), A.n), k=1, v0=start, **options)
             if missed[0] <= values.min() + _REPEATED:
                 break
             if A.has_entries:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
+import sklearn
 
 from .._utils.arrays import Array
 from ..kernels.pairs import distinct_rows
@@ -52,6 +52,6 @@ def distinct_points(X: Any, w: Array) -> Sample:
 
 def closest_pair(points: Array) -> tuple[float, int, int]:
     """The distance of the closest two points, and their numbers."""
-    distances, neighbours = NearestNeighbors(n_neighbors=1).fit(points).kneighbors()
+    distances, neighbours = sklearn.neighbors.NearestNeighbors(n_neighbors=1).fit(points).kneighbors()
     i = int(distances[:, 0].argmin())
     return float(distances[i, 0]), i, int(neighbours[i, 0])

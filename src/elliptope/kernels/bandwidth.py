@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import sklearn
 from scipy.spatial.distance import pdist
-from sklearn.neighbors import NearestNeighbors
 
 from .._utils.arrays import Array
 from .._utils.callers import underflows_to_zero
@@ -63,7 +63,7 @@ def knn_bandwidth(X: Array, name: str = "bandwidth") -> float:
 
 
 def _kth_distance(points: Array, algorithm: str) -> float:
-    search = NearestNeighbors(n_neighbors=min(_NEIGHBOUR, len(points) - 1), algorithm=algorithm)
+    search = sklearn.neighbors.NearestNeighbors(n_neighbors=min(_NEIGHBOUR, len(points) - 1), algorithm=algorithm)
     distances, _ = search.fit(points).kneighbors()
     return float(np.median(distances[:, -1]))
 

@@ -32,8 +32,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import sklearn
 from scipy import sparse
-from sklearn.metrics import DistanceMetric
 
 from .._utils.arrays import Array
 from .._utils.blocks import blocks, rows_per_block
@@ -206,10 +206,10 @@ class OtherMetric(Metric):
     function: Ordered | None = None
 
     @cached_property
-    def distance(self) -> DistanceMetric:
+    def distance(self) -> sklearn.metrics.DistanceMetric:
         if self.function is not None:
-            return DistanceMetric.get_metric("pyfunc", func=self.function)
-        return DistanceMetric.get_metric(self.name)
+            return sklearn.metrics.DistanceMetric.get_metric("pyfunc", func=self.function)
+        return sklearn.metrics.DistanceMetric.get_metric(self.name)
 
     def between(self, X: Rows, Y: Rows, i: Array, j: Array) -> Array:
         out, order = np.empty(len(i)), np.argsort(i, kind="stable")

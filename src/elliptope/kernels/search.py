@@ -13,11 +13,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import sklearn  # of which modules are imported when they are used first
 from scipy import sparse
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
-from sklearn.metrics import DistanceMetric
-from sklearn.neighbors import BallTree, NearestNeighbors
 
 from .._utils.arrays import Array
 from .._utils.blocks import blocks, rows_per_block
@@ -55,7 +54,7 @@ def pairs_within(X: Array, radius: float, n_jobs: int) -> Iterator[tuple[slice, 
     X, radius = np.ldexp(X, exponent) if exponent else X, math.ldexp(radius, exponent)
     centred = X - np.median(X, axis=0)
     algorithm = _radius_algorithm(centred, radius)
-    search = NearestNeighbors(radius=SLACK * radius, algorithm=algorithm, n_jobs=n_jobs).fit(centred)
+    search = sklearn.neighbors.NearestNeighbors(radius=SLACK * radius, algorithm=algorithm, n_jobs=n_jobs).fit(centred)
     for part in blocks(0, len(X), _RADIUS_ROWS):
         with openmp_threads(n_jobs):
             i, j = join(search.radius_neighbors(centred[part], return_distance=False))
@@ -181,18 +180,15 @@ class BallSearch(Search):
     """A ball tree of scikit-learn, for any distance that it takes."""
 
     @cached_property
-    def _distance(self) -> DistanceMetric:
+    def _distance(self) -> sklearn.metrics.DistanceMetric:
         if isinstance(self._metric, OtherMetric):
             return self._metric.distance
         assert isinstance(self._metric, Minkowski)
-        order = self._metric.order
-        return (
-            DistanceMetric.get_metric("chebyshev") if math.isinf(order) else DistanceMetric.get_metric("minkowski", p=order)
-        )
+        return sklearn.metrics.DistanceMetric.get_metric("minkowski", p=self._metric.order)
 
     @cached_property
-    def _tree(self) -> BallTree:
-        return BallTree(self._X, metric=self._distance)
+    def _tree(self) -> sklearn.neighbors.BallTree:
+        return sklearn.neighbors.BallTree(self._X, metric=self._distance)
 
     def _candidates(self, X: Array) -> Array:
         tree = self._tree
@@ -206,7 +202,7 @@ class BallSearch(Search):
         return join(self._tree.query_radius(X, SLACK * kth))
 
     def _within(self, X: Array, radii: Array, known: Array) -> tuple[Array, Array]:
-        j, i = join(BallTree(X, metric=self._distance).query_radius(self._X, radii))
+        j, i = join(sklearn.neighbors.BallTree(X, metric=self._distance).query_radius(self._X, radii))
         return i, j
 
     def _compare_all(self, X: Array, radii: Array) -> tuple[Array, Array]:
@@ -220,7 +216,7 @@ class ScanSearch(Search):
         super().__init__(X, n_neighbors, n_jobs, metric)
         # Moving the bulk of the data to the origin keeps expanded squares accurate there.
         self._centre = np.median(X, axis=0)
-        index = NearestNeighbors(n_neighbors=self._asked, algorithm="brute", n_jobs=n_jobs)
+        index = sklearn.neighbors.NearestNeighbors(n_neighbors=self._asked, algorithm="brute", n_jobs=n_jobs)
         self._index = index.fit(X - self._centre)
 
     def _candidates(self, X: Array) -> Array:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
+import sklearn
 from scipy import sparse
-from sklearn.metrics.pairwise import manhattan_distances
 
 from .._utils.arrays import Array
 from .._utils.blocks import blocks, rows_per_block
@@ -61,7 +61,7 @@ class SparseSearch:
     def _compared(self, X: sparse.csr_array) -> tuple[Array, Array]:
         """Distances, or their squares, less what rounding may have added; and how much more they may be, by row."""
         if self._power == 1:
-            return manhattan_distances(X, self._X), np.zeros(X.shape[0])
+            return sklearn.metrics.pairwise.manhattan_distances(X, self._X), np.zeros(X.shape[0])
         squares, width = _squared_norms(X), max(np.diff(X.indptr).max(initial=1), self._width)
         error = EXPANSION * width
         C = (X @ self._transposed).toarray()
