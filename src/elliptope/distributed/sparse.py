@@ -1,8 +1,12 @@
-"""Products with a sparse kernel matrix whose rows are on the workers: thin matrices go there, and their rows come back."""
+"""Products with a sparse kernel matrix whose rows are on the workers.
+
+A worker is sent the rows of a thin matrix that its own refer to. Where points near each other have near numbers these are
+few more than its own. Its rows of the product come back.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,11 +22,6 @@ from .cluster import send, task
 from .log import NO_LOG, ProductLog
 from .neighbors import KernelRows
 
-# Bytes of a thin matrix that are sent at a time, at least, and the most pieces of it: a worker passes on the one that it has
-# while it is sent the next.
-_PIECE = 2**25
-_MOST_PIECES = 64
-
 
 class RemoteMatrix:
     """A hollow symmetric sparse matrix, (n, n), in rows that workers keep."""
@@ -35,34 +34,36 @@ class RemoteMatrix:
 
     def _product(self, V: Array) -> Array:
         # The sum of a row does not depend on the group that it is in: neither groups nor workers change a product.
-        # Every worker is sent a piece, and passes it on before it computes: products do not let it do both.
-        cluster, workers = self._kernel.cluster, sorted(set(self._kernel.workers or []))
-        count = max(min(V.nbytes // _PIECE, _MOST_PIECES), len(workers), 1)
-        pieces = [send("thin-matrix", piece) for piece in np.array_split(V, count)]
-        sent = cluster.keep(pieces, [workers[k % len(workers)] for k in range(count)] if workers else None)
-        # By those who have the rows: V may have more bytes, and rows would be moved to it.
-        return np.concatenate(cluster.results(self._over_rows("kernel-product", _multiply, sent), self._kernel.workers))
+        kernel = self._kernel
+        products = [task("kernel-product", _multiply, *one) for one in self._with("thin-matrix", V)]
+        return np.concatenate(kernel.cluster.results(products, kernel.workers))
 
     def scaled(self, s: Array) -> RemoteMatrix:
         """Diag(s) K Diag(s)."""
-        sent = send("row-scales", s)
-        return self._made(self._over_rows("scale-rows", _scale, sent), self._dtype)
+        rows = zip(self._with("row-scales", s), self._kernel.groups, strict=True)
+        return self._made([task("scale-rows", _scale, *one, s[group]) for one, group in rows], self._dtype)
 
     def astype(self, dtype: type[np.floating]) -> RemoteMatrix:
-        return self._made(self._over_rows("round-rows", _round, dtype), dtype)
+        return self._made([task("round-rows", _round, K, dtype) for K in self._kernel.rows], dtype)
 
     def n_connected(self) -> int:
         """Connected components of the graph."""
-        cluster, groups = self._kernel.cluster, self._kernel.groups
-        parts = [task("parts", _parts, K, group.start) for K, group in zip(self._kernel.rows, groups, strict=True)]
+        cluster, n = self._kernel.cluster, self._kernel.n
+        rows = zip(self._with("points", np.arange(n)), self._kernel.groups, strict=True)
+        parts = [task("parts", _parts, *one, group.start, n) for one, group in rows]
         while len(parts) > 1:
             parts = [task("join-parts", _join, *parts[k : k + 2]) for k in range(0, len(parts), 2)]
         return int(cluster.results([task("count-parts", np.max, parts[0])])[0]) + 1
 
-    def _over_rows(self, name: str, function: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """``function(K, group, *arguments)`` for every group of rows K."""
-        rows = zip(self._kernel.rows, self._kernel.groups, strict=True)
-        return [task(name, function, K, group, *arguments) for K, group in rows]
+    def _with(self, name: str, values: Array) -> Iterator[tuple[Any, Any]]:
+        """For every group, its rows and those of ``values``, (n, ...), that its columns refer to."""
+        kernel = self._kernel
+        for run, columns in zip(kernel.runs, kernel.columns, strict=True):
+            sent: Any = values[columns]
+            if len(run) > 1:  # sent once, and not with every task
+                worker = None if kernel.workers is None else [kernel.workers[run[0]]]
+                sent = kernel.cluster.keep([send(name, sent)], worker)[0]
+            yield from ((kernel.rows[g], sent) for g in run)
 
     def _made(self, rows: list[Any], dtype: type[np.floating]) -> RemoteMatrix:
         kernel = self._kernel
@@ -95,24 +96,24 @@ class DistributedSparseOperator(SparseOperator):
         return self._K.n_connected()
 
 
-def _multiply(K: sparse.csr_array, group: slice, thin: list[Array]) -> Array:
-    return K @ (thin[0] if len(thin) == 1 else np.concatenate(thin))
+def _multiply(K: sparse.csr_array, thin: Array) -> Array:
+    return K @ thin
 
 
-def _scale(K: sparse.csr_array, group: slice, s: Array) -> sparse.csr_array:
-    data = K.data * np.repeat(s[group], np.diff(K.indptr)) * s[K.indices]
+def _scale(K: sparse.csr_array, columns: Array, rows: Array) -> sparse.csr_array:
+    data = K.data * np.repeat(rows, np.diff(K.indptr)) * columns[K.indices]
     return sparse.csr_array((data, K.indices, K.indptr), shape=K.shape)
 
 
-def _round(K: sparse.csr_array, group: slice, dtype: type[np.floating]) -> sparse.csr_array:
+def _round(K: sparse.csr_array, dtype: type[np.floating]) -> sparse.csr_array:
     return K.astype(dtype)
 
 
-def _parts(K: sparse.csr_array, start: int) -> Array:
+def _parts(K: sparse.csr_array, columns: Array, start: int, n: int) -> Array:
     """Which part of the graph every point is in, (n,), where the rows of a group are all its edges."""
-    n = K.shape[1]
     indptr = np.concatenate([np.zeros(start), K.indptr, np.full(n - start - K.shape[0], K.nnz)]).astype(K.indptr.dtype)
-    return connected_components(sparse.csr_array((K.data, K.indices, indptr), shape=(n, n)), directed=False)[1]
+    edges = sparse.csr_array((K.data, columns[K.indices], indptr), shape=(n, n))
+    return connected_components(edges, directed=False)[1]
 
 
 def _join(one: Array, other: Array | None = None) -> Array:
