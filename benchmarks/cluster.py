@@ -217,13 +217,22 @@ def constants(quick: int) -> Iterator[str]:
     X, V = rows(n), np.random.default_rng(1).standard_normal((n, 20))
     tiled = TiledOperator(Gaussian(3.0), X, n_jobs=1)
     pairs = n**2 / 2 / seconds(lambda: tiled.product(V))
-    K = Overlap().fit(rows(10 * n), n_neighbors=15).matrix()
+    X = rows(10 * n)
+    K = Overlap().fit(X[near_rows_together(X)], n_neighbors=15).matrix()
     V = np.random.default_rng(1).standard_normal((10 * n, 20))
     entries = 20 * K.nnz / seconds(lambda: K @ V)
+    needed = [f"{others(K, count):.1f} with {count}" for count in (2, 4, 8, 64)]
     yield f"- first task: {1e3 * first:.1f} ms; every further one: {1e3 * tasks:.2f} ms"
     yield f"- bandwidth: {back / 1e9:.2f} GB/s to the client, {there / 1e9:.2f} GB/s to a worker and copied there"
     yield f"- pairs of the exact kernel, 20 columns: {pairs:.2g} a second and thread"
     yield f"- entries of a sparse kernel, {K.nnz / K.shape[0]:.0f} a row, times columns: {entries:.2g} a second and thread"
+    yield f"- rows of others that a worker needs, for each of its own, {K.shape[0]} rows: {', '.join(needed)} workers"
+
+
+def others(K: Any, count: int) -> float:
+    """Columns with an entry, for each of the rows, less one: on average over so many workers."""
+    n = K.shape[0]
+    return sum(len(np.unique(K[k * n // count : (k + 1) * n // count].indices)) for k in range(count)) / n - 1
 
 
 def device(quick: int) -> Iterator[str]:

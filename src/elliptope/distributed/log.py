@@ -4,7 +4,8 @@ A fit is a function of its data, its parameters and the products that the cluste
 reads the products that are there, and so comes to where it was, bit for bit; the rest it computes, and adds.
 
 The file has a line of JSON, which says what the products belong to, and records: the SHA-256 of what was multiplied, the
-shape of the product and the bytes of a number, its numbers, and a checksum. The last record may be incomplete; it is then written again.
+shape of the product, the bytes of a number, its numbers, and a checksum. The last record may be incomplete; it is then
+written again.
 """
 
 from __future__ import annotations

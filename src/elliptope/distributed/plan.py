@@ -18,6 +18,8 @@ _THIN = 3
 _FIXED = 2**28
 # Entries of a row of a neighbour kernel, by neighbours: either point may have found the other.
 _BOTH = 2
+# Rows of other workers that one needs for each of its own, with a kernel of neighbours: more than was ever measured.
+_OTHERS = 4
 # Lists of pairs that exist together while rows are exchanged.
 _LISTS = 3
 # Workers up to which a number that would do is looked for.
@@ -71,4 +73,5 @@ def neighbor_need(n: int, p: int, k: int, workers: int, overlap: bool, limit: in
     stored = own * _BOTH * k * (2 * (_DOUBLE + _INDEX) + _SINGLE + _INDEX)
     search = min(4 * _DOUBLE * n * p, limit // 4)
     lists = _LISTS * own * _BOTH * k * 3 * _DOUBLE + (n * k * (_INDEX + _INDEX) if overlap else 0)
-    return _FIXED + stored + max(search, lists) + _THIN * _DOUBLE * n * WIDTH
+    thin = _THIN * _DOUBLE * WIDTH * min(n, own * (1 + _OTHERS))
+    return _FIXED + stored + max(search, lists) + thin
