@@ -8,6 +8,7 @@ from scipy import sparse
 
 import dask_cluster
 from elliptope import DiffusionMap, MultiscaleEmbedding, Neighbors, Overlap, SDPEmbedding, operators
+from elliptope.operators.polynomial import power
 
 da = pytest.importorskip("dask.array", reason=dask_cluster.REASON)
 
@@ -74,7 +75,14 @@ def test_threads_of_a_worker_share_what_is_sent(cluster, monkeypatch):
         assert [len(run) for run in rows.runs] == [threads, threads]
         assert N < sum(map(len, rows.columns)) < 1.5 * N
         J = DistributedSparseOperator(rows)
-        found.append((J @ V, J.core_matmat(V), J.float32() @ V.astype(np.float32), J.n_connected()))
+        single = J.float32()
+        found.append([J @ V, J.core_matmat(V), single @ V.astype(np.float32), J.n_connected()])
+        for q in (power(2), power(9), power(40), power(9).divided()):  # by workers, and product by product
+            G = q.apply(J.matmat, V)
+            found[-1] += [J.polynomial(q, V), single.polynomial(q, V.astype(np.float32))]
+            np.testing.assert_allclose(found[-1][-2], G, atol=1e-13)
+            np.testing.assert_allclose(found[-1][-1], G, atol=1e-4)
+            assert found[-1][-1].dtype == np.float32
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
     assert found[0][3] == 2

@@ -51,11 +51,17 @@ class KernelRows:
     workers: list[str] | None
     runs: list[range]  # of groups
     columns: list[Array]  # of every run: points in ascending order, (c,)
+    picks: list[Any] = field(repr=False)  # of every run: its columns, by the group that has them
     rows: list[Any] = field(repr=False)  # of every group: (group, c)
 
     @property
     def n(self) -> int:
         return self.groups[-1].stop
+
+    def needed(self, run: int) -> list[int]:
+        """The groups that have columns of a run."""
+        ends = np.searchsorted(self.columns[run], [0, *(group.stop for group in self.groups)])
+        return np.flatnonzero(np.diff(ends)).tolist()
 
 
 @dataclass(frozen=True)
@@ -95,12 +101,13 @@ def fit_neighbors(
     K = cluster.keep(_kernel(rule, graph, groups, scales), workers)
     runs = _runs(workers, len(groups))
     columns = cluster.keep((task("columns", _columns, [K[g] for g in run]) for run in runs), _each(workers, runs))
+    picks = cluster.keep((task("picks", _picks, one, groups) for one in columns), _each(workers, runs))
     own = [task("kernel-rows", _renumber, K[g], columns[k]) for k, run in enumerate(runs) for g in run]
     rows_of_kernel = cluster.keep(own, workers)
     found_columns = cluster.collect(columns)  # the graph is given up after this
     # What an approximate search has found is part of the model: it says what the rows of training points are.
     kept = None if rule.search == "exact" else _stack(cluster.collect(graph))
-    there = KernelRows(cluster, groups, workers, runs, found_columns, rows_of_kernel)
+    there = KernelRows(cluster, groups, workers, runs, found_columns, picks, rows_of_kernel)
     return NeighborKernel(rule, X, scales, n_neighbors, kept), there
 
 
@@ -210,6 +217,13 @@ def _columns(parts: list[sparse.csr_array]) -> Array:
     for part in parts:
         found[part.indices] = True
     return np.flatnonzero(found).astype(parts[0].indices.dtype)
+
+
+def _picks(columns: Array, groups: list[slice]) -> list[Array]:
+    """The columns that are in a group, counted from its start, for every group that has some."""
+    ends = np.searchsorted(columns, [group.stop for group in groups])
+    parts = zip(groups, np.r_[0, ends[:-1]], ends, strict=True)
+    return [columns[a:b] - group.start for group, a, b in parts if a < b]
 
 
 def _renumber(K: sparse.csr_array, columns: Array) -> sparse.csr_array:

@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -35,6 +35,19 @@ _THIN = 8
 MARGIN = 1.1
 # Exponent of two up to which weights are used as they are: squares of them, and of costs made of those, are finite.
 _ORDINARY_WEIGHT = 100
+
+
+class Series(Protocol):
+    """A polynomial q, by its coefficients in the Chebyshev polynomials T_0, T_1, ..."""
+
+    @property
+    def coefficients(self) -> tuple[float, ...]: ...
+
+    def __call__(self, x: Array) -> Array:
+        """Its values at numbers."""
+
+    def apply(self, product: Callable[[Array], Array], V: Array) -> Array:
+        """q(S) V for a ``product`` V ↦ S V."""
 
 
 class Operator(ABC):
@@ -63,6 +76,10 @@ class Operator(ABC):
 
     def __matmul__(self, V: Array) -> Array:
         return self.matmat(V)
+
+    def polynomial(self, q: Series, V: Array) -> Array:
+        """q(J) V, shape (n, r), where the spectrum of J lies in [-1, 1]."""
+        return q.apply(self.matmat, V)
 
     def single(self) -> Operator | None:
         """The same J in single precision, for early products; None where that would not be faster."""

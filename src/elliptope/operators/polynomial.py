@@ -136,7 +136,7 @@ def diffused_values(A: KernelOperator, t: int, F: Array) -> Array:
         return F
     root = namespace(A.w).sqrt(A.w)[:, None]
     A.set_row_scale(root[:, 0])
-    return as_numpy(power(t).divided().apply(A.matmat, root * like(root, F)) / root)
+    return as_numpy(A.polynomial(power(t).divided(), root * like(root, F)) / root)
 
 
 def _formed(S: Operator, q: Polynomial, scale: Array, weights: Array) -> DenseMatrix:
@@ -144,7 +144,7 @@ def _formed(S: Operator, q: Polynomial, scale: Array, weights: Array) -> DenseMa
     J = np.empty(S.shape)
     for columns in blocks(0, S.n, TILE):
         E = np.eye(S.n, columns.stop - columns.start, -columns.start)  # columns of the identity
-        J[:, columns] = as_numpy(q.apply(S.matmat, like(scale, E)))
+        J[:, columns] = as_numpy(S.polynomial(q, like(scale, E)))
     J += J.T.copy()
     J *= 0.5
     return FormedPolynomial(J, as_numpy(scale), as_numpy(weights))
@@ -177,12 +177,12 @@ class PolynomialOperator(Operator):
         self._Q = like(row_scale, np.empty((S.n, 0)))
         probes = np.random.default_rng(0).choice((-1.0, 1.0), (S.n, _PROBES))  # fixed: the result depends on data alone
         probes = like(row_scale, probes)
-        mean = row_dots(probes, q.apply(S.matmat, probes)) / _PROBES
+        mean = row_dots(probes, S.polynomial(q, probes)) / _PROBES
         self._offset = row_scale**2 * mean
 
     def core_matmat(self, V: Array) -> Array:
         s = self._s[:, None]
-        G = self._q.apply(self._S.matmat, s * V)
+        G = self._S.polynomial(self._q, s * V)
         G *= s
         if self._Q.shape[1]:
             G -= self._Q @ (self._Q.T @ V)
