@@ -3,10 +3,10 @@
     python benchmarks/cluster.py --part products      # constants, products, fits, transform, covertype, device
 
 Times on two cores: constants 1, products 4, fits 2, transform 2 and covertype 15 minutes. One part a process: the largest
-memory is that of all that a process has done. The part `device` needs a CUDA device.
+memory is that of all that a process has done. `device` needs a CUDA device, `products` and `covertype` need ELLIPTOPE_DATA.
+
 Workers are processes of one thread each; the fit without a cluster has as many threads. A part replaces its own section of
-cluster.md. The parts `products` and `covertype` need
-ELLIPTOPE_DATA. --quick: small sizes, to try it out, and nothing is written.
+cluster.md. --quick: small sizes, to try it out, and nothing is written.
 """
 
 from __future__ import annotations

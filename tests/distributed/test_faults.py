@@ -14,7 +14,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import dask_cluster
-from elliptope import SDPEmbedding, operators
+from elliptope import MultiscaleEmbedding, SDPEmbedding, operators
 from elliptope.distributed import ClusterError
 from elliptope.distributed.exact import DistributedOperator
 from elliptope.kernels import Gaussian
@@ -65,8 +65,11 @@ def data():
 
 
 def estimator(kernel="gaussian"):
-    bandwidth = {"bandwidth": 3.0} if kernel == "gaussian" else {}
-    return SDPEmbedding(kernel=kernel, rank=3, random_state=0, tol=1e-3, max_iter=20, **bandwidth)
+    """With a kernel of all pairs; or with one of neighbours, and a polynomial of it."""
+    options = {"random_state": 0, "max_iter": 20}
+    if kernel == "gaussian":
+        return SDPEmbedding(bandwidth=3.0, rank=3, tol=1e-3, **options)
+    return MultiscaleEmbedding(diffusion_times=(8, 1), tol=1e-2, **options)
 
 
 def fitted_with(fault, est=None, **options):
@@ -166,8 +169,8 @@ def test_without_workers_there_is_an_error_and_the_fit_goes_on_later(kernel, tmp
         again = os.path.getsize(file)
         assert np.array_equal(fitted_with(lambda: None, est, checkpoint=file).embedding_, expected)
         assert os.path.getsize(file) == again
-        with pytest.raises(ValueError, match=r"belongs to other work: 'rank' differ"):
-            estimator(kernel).set_params(rank=2).fit(data(), checkpoint=file)
+        with pytest.raises(ValueError, match=r"belongs to other work: 'tol' differ"):
+            estimator(kernel).set_params(tol=0.1).fit(data(), checkpoint=file)
         with pytest.raises(ValueError, match="`random_state` must be an integer"):
             estimator(kernel).set_params(random_state=None).fit(data(), checkpoint=file)
         (tmp_path / "other").write_text("something else")
