@@ -52,7 +52,8 @@ class RemoteMatrix:
         """
         V = np.ascontiguousarray(V, dtype=self._dtype)
         kind = f"{np.dtype(self._dtype).name} {list(coefficients)}"
-        return self._log.product(V, kind, partial(self._clenshaw, coefficients, diagonal))
+        # In one order, with a log and without: sums over it depend on that.
+        return np.ascontiguousarray(self._log.product(V, kind, partial(self._clenshaw, coefficients, diagonal)))
 
     def _clenshaw(self, coefficients: Sequence[float], diagonal: list[Any], V: Array) -> Array:
         r"""By Clenshaw's recurrence: :math:`b_k = c_k V + 2 S b_{k+1} - b_{k+2}`, and :math:`c_0 V + S b_1 - b_2` at last.
