@@ -1,10 +1,12 @@
 """Fits on a Dask cluster of processes beside fits in one process: time, bytes moved, and new rows from file to file.
 
-    python benchmarks/cluster.py --output benchmarks/results              # all parts but `device`, half an hour
-    python benchmarks/cluster.py --output benchmarks/results --part device    # on a machine with a CUDA device
+    python benchmarks/cluster.py --part products      # constants, products, fits, transform, covertype, device
+
+Times on two cores: constants 1, products 4, fits 2, transform 2 and covertype 15 minutes. One part a process: the largest
+memory is that of all that a process has done. `device` needs a CUDA device, `products` and `covertype` need ELLIPTOPE_DATA.
 
 Workers are processes of one thread each; the fit without a cluster has as many threads. A part replaces its own section of
-cluster.md. The part `covertype` needs ELLIPTOPE_DATA. --quick: small sizes, to try it out, and nothing is written.
+cluster.md. --quick: small sizes, to try it out, and nothing is written.
 """
 
 from __future__ import annotations
@@ -30,10 +32,14 @@ from elliptope.distributed.neighbors import fit_neighbors
 from elliptope.distributed.rows import RowBlocks
 from elliptope.distributed.sparse import DistributedSparseOperator
 from elliptope.kernels import Gaussian, Overlap
+from elliptope.kernels.search import near_rows_together
 from elliptope.operators import SparseOperator, TiledOperator
+from elliptope.operators.polynomial import power
 
 REPEATS = 5
 WORKERS = 2
+TIME = 32  # of diffusion, that of the coarse scale
+POLYNOMIAL = power(TIME)
 
 
 @contextmanager
@@ -62,15 +68,34 @@ def _timed(call: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def sent_by_workers(client: Any) -> int:
-    """Bytes that workers have sent to each other and to the client, by Dask's own count."""
-    return sum(client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total).values())
+def moved() -> int:
+    """Bytes that processes of this machine have sent each other, by the count of the system: every hop, and headers."""
+    return int(Path("/sys/class/net/lo/statistics/tx_bytes").read_text())
+
+
+def moved_by(call: Callable[[], Any]) -> int:
+    """The least of a few calls: other processes may send, too."""
+
+    def once() -> int:
+        before = moved()
+        call()
+        return moved() - before
+
+    return min(once() for _ in range(REPEATS))
+
+
+def covertype_rows() -> np.ndarray:
+    with np.load(Path(os.environ["ELLIPTOPE_DATA"], "covtype10.npz")) as data:
+        X = next(value for value in data.values() if value.ndim == 2)
+    return (X - X.mean(axis=0)) / X.std(axis=0)
 
 
 def pair_of_operators(kernel: str, X: np.ndarray) -> tuple[Any, Callable[[], Any]]:
-    """The operator here, on threads; and what makes the one on the cluster."""
+    """The operator here, on threads; and what makes the one on the cluster. Points come in the order that fits give them."""
     if kernel == "exact":
         return TiledOperator(Gaussian(3.0), X, n_jobs=WORKERS), lambda: DistributedOperator(Gaussian(3.0), X)
+    X = np.unique(X, axis=0)
+    X = X[near_rows_together(X)]
 
     def there() -> Any:
         return DistributedSparseOperator(fit_neighbors(Overlap(), X, RowBlocks.of_array(X), 15, Cluster())[1])
@@ -79,26 +104,38 @@ def pair_of_operators(kernel: str, X: np.ndarray) -> tuple[Any, Callable[[], Any
 
 
 def products(quick: int) -> Iterator[str]:
-    """Time of a product here and there, and bytes relative to 8 n r for every worker."""
-    yield "| kernel | n | columns | seconds here | there | efficiency | bytes / (8 n r workers): scheduler | workers |"
+    """Time of a product here and there, and bytes relative to those of a thin matrix for every worker."""
+    yield "| kernel | n | columns | precision | seconds here | there | efficiency | bytes / (n r workers · 8, or 4) |"
     yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
-    for kernel, n in (("exact", 50_000 // quick), ("overlap", 200_000 // quick)):
-        here, make = pair_of_operators(kernel, rows(n))
-        with workers(WORKERS) as client:
+    for kernel, X in (
+        ("exact", rows(50_000 // quick)),
+        ("overlap", rows(200_000 // quick)),
+        ("overlap, Covertype", np.random.default_rng(0).permutation(covertype_rows())[: 200_000 // quick]),
+    ):
+        here, make = pair_of_operators(kernel, X)
+        with workers(WORKERS):
             there = make()
-            for r in (5, 20):
-                V = np.random.default_rng(1).standard_normal((n, r))
-                local, remote = (seconds(lambda J=J, V=V: J.core_matmat(V)) for J in (here, there))
-                before = sent_by_workers(client)
-                there.core_matmat(V)
-                unit = V.nbytes * WORKERS
-                moved, by_scheduler = (sent_by_workers(client) - before) / unit, 2 * V.nbytes / unit
-                yield (
-                    f"| {kernel} | {n} | {r} | {local:.3f} | {remote:.3f} | {local / remote:.0%} | {by_scheduler:.2f} | "
-                    f"{moved:.2f} |"
-                )
+            for dtype in (np.float64, np.float32) if kernel != "exact" else (np.float64,):
+                pair = (here, there) if dtype is np.float64 else (here.float32(), there.float32())
+                for r in (5, 20):
+                    V = np.random.default_rng(1).standard_normal((here.n, r)).astype(dtype)
+                    yield row_of_products(kernel, pair, V, lambda J, V: J.core_matmat(V))
+                    if kernel != "exact":
+                        name = f"{kernel}, polynomial"
+                        yield row_of_products(name, pair, V, lambda J, V: J.polynomial(POLYNOMIAL, V), POLYNOMIAL.degree)
     yield ""
-    yield "*scheduler*: a thin matrix to it, and from it. *workers*: what they send to each other and to the client."
+    yield (
+        f"*polynomial*: of degree {POLYNOMIAL.degree}, for the diffusion time {TIME}; numbers are per product. Bytes "
+        f"count every hop: to the scheduler, from it to workers, between these, and back to the client."
+    )
+
+
+def row_of_products(name: str, pair: tuple[Any, Any], V: np.ndarray, apply: Callable, count: int = 1) -> str:
+    """A row of the table, for a call that makes so many products."""
+    local, remote = (seconds(lambda J=J: apply(J, V)) / count for J in pair)
+    size = moved_by(lambda: apply(pair[1], V)) / count / (V.nbytes * WORKERS)
+    n, r = V.shape
+    return f"| {name} | {n} | {r} | {V.dtype} | {local:.3f} | {remote:.3f} | {local / remote:.0%} | {size:.2f} |"
 
 
 def fits(quick: int) -> Iterator[str]:
@@ -134,20 +171,23 @@ def transform(quick: int) -> Iterator[str]:
         for k in range(n // size):
             new.to_parquet(source / f"part.{k:04}.parquet", index=False)
 
-        def one(k: int) -> None:
-            table = pandas.read_parquet(source / f"part.{k:04}.parquet")
-            est.transform(table).to_parquet(Path(folder, "here.parquet"))
+        def some_here() -> None:
+            for k in range(10):
+                table = pandas.read_parquet(source / f"part.{k:04}.parquet")
+                est.transform(table).to_parquet(Path(folder, "here.parquet"))
 
         est.set_output(transform="pandas").set_params(n_jobs=WORKERS)
-        local = 2 * size / _timed(lambda: (one(0), one(1)))
+        before = _timed(some_here)
         with workers(WORKERS) as client:
+            est.transform(dd.read_parquet(source).partitions[:4]).compute()  # workers import what they need
             elapsed = _timed(lambda: est.transform(dd.read_parquet(source)).to_parquet(Path(folder, "out")))
             peaks = client.run(peak)
+        local = 20 * size / (before + _timed(some_here))  # other work on the machine comes and goes
     yield (
         f"{n} rows of 10 columns in {n // size} files, {training} training rows, Gaussian kernel: {elapsed:.0f} s, "
         f"{n / elapsed:,.0f} rows/s by {WORKERS} workers; {local:,.0f} rows/s here with {WORKERS} threads, "
         f"file by file: {n / elapsed / local:.0%}. "
-        f"Peak memory {max(peaks.values()):.2f} GB a worker, {peak():.2f} GB client, its own fit included."
+        f"Peak memory {max(peaks.values()):.2f} GB a worker, {peak():.2f} GB client, its own fit and files included."
     )
 
 
@@ -157,20 +197,21 @@ def covertype(quick: int) -> Iterator[str]:
     import pandas
 
     with tempfile.TemporaryDirectory() as folder:
-        with np.load(Path(os.environ["ELLIPTOPE_DATA"], "covtype10.npz")) as data:
-            X = next(value for value in data.values() if value.ndim == 2)[::quick]
-        for k, part in enumerate(np.array_split((X - X.mean(axis=0)) / X.std(axis=0), 12)):
+        X = covertype_rows()[::quick]
+        for k, part in enumerate(np.array_split(X, 12)):
             pandas.DataFrame(part, columns=[f"x{j}" for j in range(X.shape[1])]).to_parquet(f"{folder}/{k:02}.parquet")
         del X, part
         with workers(WORKERS) as client:
-            est = SDPEmbedding(kernel="overlap", rank=4, max_iter=50, random_state=0)  # its memory is in question
-            elapsed = _timed(lambda: est.fit(dd.read_parquet(folder)))
-            peaks = client.run(peak)
-    yield (
-        f"n = {len(est.embedding_)}, overlap kernel, rank 4, 50 iterations, {WORKERS} workers: {elapsed:.0f} s, "
-        f"{est.n_products_} products, {est.certificate_.grade} gap {est.certificate_.relative_gap:.1e}. Peak memory "
-        f"{peak():.2f} GB client, {max(peaks.values()):.2f} GB a worker."
-    )
+            for tol in (1e-2, 1e-3):  # the one that takes more memory last
+                est = SDPEmbedding(kernel="overlap", rank=4, tol=tol, random_state=0)
+                elapsed = _timed(lambda est=est: est.fit(dd.read_parquet(folder)))
+                certificate, peaks = est.certificate_, client.run(peak)
+                yield (
+                    f"- n = {len(est.embedding_)}, overlap kernel, rank 4, tol {tol:g}, {WORKERS} workers: {elapsed:.0f} s, "
+                    f"{est.n_iter_} iterations, {est.n_products_} products, {certificate.grade} gap "
+                    f"{certificate.relative_gap:.1e}. Peak memory {peak():.2f} GB client, {max(peaks.values()):.2f} GB a "
+                    f"worker."
+                )
 
 
 def constants(quick: int) -> Iterator[str]:
@@ -194,13 +235,22 @@ def constants(quick: int) -> Iterator[str]:
     X, V = rows(n), np.random.default_rng(1).standard_normal((n, 20))
     tiled = TiledOperator(Gaussian(3.0), X, n_jobs=1)
     pairs = n**2 / 2 / seconds(lambda: tiled.product(V))
-    K = Overlap().fit(rows(10 * n), n_neighbors=15).matrix()
+    X = rows(10 * n)
+    K = Overlap().fit(X[near_rows_together(X)], n_neighbors=15).matrix()
     V = np.random.default_rng(1).standard_normal((10 * n, 20))
     entries = 20 * K.nnz / seconds(lambda: K @ V)
+    needed = [f"{others(K, count):.1f} with {count}" for count in (2, 4, 8, 64)]
     yield f"- first task: {1e3 * first:.1f} ms; every further one: {1e3 * tasks:.2f} ms"
     yield f"- bandwidth: {back / 1e9:.2f} GB/s to the client, {there / 1e9:.2f} GB/s to a worker and copied there"
     yield f"- pairs of the exact kernel, 20 columns: {pairs:.2g} a second and thread"
     yield f"- entries of a sparse kernel, {K.nnz / K.shape[0]:.0f} a row, times columns: {entries:.2g} a second and thread"
+    yield f"- rows of others that a worker needs, for each of its own, {K.shape[0]} rows: {', '.join(needed)} workers"
+
+
+def others(K: Any, count: int) -> float:
+    """Columns with an entry, for each of the rows, less one: on average over so many workers."""
+    n = K.shape[0]
+    return sum(len(np.unique(K[k * n // count : (k + 1) * n // count].indices)) for k in range(count)) / n - 1
 
 
 def device(quick: int) -> Iterator[str]:
@@ -254,18 +304,17 @@ def record(file: Path, name: str, lines: list[str]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results"))
-    parser.add_argument("--part", choices=PARTS, nargs="+", default=[name for name in PARTS if name != "device"])
+    parser.add_argument("--part", choices=PARTS, required=True)
     parser.add_argument("--quick", action="store_true")
     args = parser.parse_args()
     machine.limit_threads(1)
     warnings.simplefilter("ignore")
-    for name in args.part:
-        lines = list(PARTS[name](20 if args.quick else 1))
-        lines += ["", "; ".join(machine.describe())]
-        print("\n".join([f"## {name}", *lines]), flush=True)
-        if not args.quick:
-            args.output.mkdir(parents=True, exist_ok=True)
-            record(args.output / "cluster.md", name, lines)
+    lines = list(PARTS[args.part](20 if args.quick else 1))
+    lines += ["", "; ".join(machine.describe())]
+    print("\n".join([f"## {args.part}", *lines]), flush=True)
+    if not args.quick:
+        args.output.mkdir(parents=True, exist_ok=True)
+        record(args.output / "cluster.md", args.part, lines)
 
 
 if __name__ == "__main__":

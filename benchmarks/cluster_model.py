@@ -6,13 +6,15 @@ The model: with n rows, r columns, W workers of t threads, a rate ρ of pairs pe
 neighbours, of its e entries a row times columns), bandwidth β, and λ seconds of the scheduler per task,
 
     exact:       T = n²/2 / (ρ W t)  + 8 n r (2 + 2 s) / β + λ q,     s: part of the rows that a worker needs
-    neighbours:  T = n e r / (ρ W t) + 8 n r · 4 / β + λ q
+    neighbours:  T = n e r / (ρ W t) + 8 n r (2 + h) / β + λ q,       h: rows of others that it needs for each of its own
 
-where q is the number of tasks: a thin matrix goes to the scheduler, from it to workers, among these, and its product back.
-In the simulation it is sent in chunks from the client, by way of the scheduler, to one worker each; who has a chunk serves
-one other worker at a time; every link carries one chunk at a time in each direction, at the bandwidth β after a latency.
-Results come back to the client, whose link is shared. Assumptions: no link is shared by workers, the scheduler is on a
-machine of its own, nothing fails, memory suffices.
+where q is the number of tasks. A thin matrix goes to the scheduler and from it to workers, and its product comes back. With
+a kernel of all pairs workers also pass it on; with one of neighbours the scheduler passes a part on while the next comes.
+In the simulation every link carries one chunk at a time in each direction, at the bandwidth β after a latency, and all
+results share the link of the client. For all pairs a thin matrix is sent in chunks to one worker each, and who has a chunk
+serves one other worker at a time. For neighbours each worker is sent the rows that it needs, and computes while others are
+sent theirs. Assumptions: no link is shared by workers, the scheduler is on a machine of its own, nothing fails, memory
+suffices.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ class Hardware:
     task: float = 1.9e-3
     pairs: float = 2.9e8  # of the exact kernel with 20 columns, in float64
     entries: float = 4.8e8  # of a sparse kernel, times columns
+    others: float = 2.6  # h, for 64 workers with few rows each: with more rows it is less
 
 
 def spread(chunks: int, size: float, workers: int, hardware: Hardware) -> float:
@@ -80,13 +83,16 @@ def exact(n: int, r: int, workers: int, threads: int, hardware: Hardware) -> tup
 
 def neighbors(n: int, r: int, workers: int, threads: int, hardware: Hardware) -> tuple[float, float, float]:
     """The same for a kernel of neighbours with 20 entries a row."""
-    groups, thin = min(workers * threads, 128), 8 * n * r
+    groups = min(workers * threads, 128)  # as in elliptope.distributed.neighbors
+    used, thin = min(workers, groups), 8 * n * r
     compute = n * 20 * r / (hardware.entries * groups)
-    pieces = max(min(thin // 2**25, 64), workers)  # as in elliptope.distributed.sparse
-    tasks = groups + pieces
-    model = compute + 4 * thin / hardware.bandwidth + tasks * hardware.task
-    simulated = compute + spread(pieces, thin, workers, hardware) + thin / hardware.bandwidth + tasks * hardware.task
-    return compute, model, simulated
+    tasks = (groups + (used if used < groups else 0)) * hardware.task
+    model = compute + (2 + hardware.others) * thin / hardware.bandwidth + tasks
+    there, back = ((size * thin / used / hardware.bandwidth + hardware.message) for size in (1 + hardware.others, 1))
+    last = 0.0
+    for k in range(used):  # sent one after the other, by way of the scheduler; results share the link of the client
+        last = max(last, (k + 2) * there + compute) + back
+    return compute, model, last + tasks
 
 
 def main() -> None:

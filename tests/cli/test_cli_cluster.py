@@ -35,6 +35,7 @@ def test_same_numbers(tables, monkeypatch, capsys):
     assert main(["transform", "model", "all.parquet", "-o", "new.csv", "--label", "kind", "--quiet"]) == 0
     with dask_cluster.of_processes(1) as client:
         address = ["--scheduler", client.scheduler.address]
+        assert main(["embed", "in", "-o", "there.csv", *options, *address]) == 0
         assert main(["transform", "model", "in", "-o", "out", "--label", "kind", "--json", *address]) == 0
         assert json.loads(capsys.readouterr().out)["output"] == "out"
         assert main(["transform", "model", "in", "-o", "out", *address]) == 1
@@ -42,6 +43,7 @@ def test_same_numbers(tables, monkeypatch, capsys):
         assert main(["transform", "model", "in", "-o", "out", "--label", "other", "--force", *address]) == 1
         assert "there is no column 'other'" in capsys.readouterr().err
     here, new = pandas.read_csv("here.csv"), pandas.read_csv("new.csv")
+    np.testing.assert_allclose(np.abs(pandas.read_csv("there.csv")["z1"]), np.abs(here["z1"]), rtol=1e-4)
     there = pandas.concat([pandas.read_parquet(file) for file in sorted((tables / "out").glob("*.parquet"))])
     assert list(there.columns) == list(new.columns)
     np.testing.assert_array_equal(there["kind"], new["kind"])

@@ -14,7 +14,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import dask_cluster
-from elliptope import SDPEmbedding, operators
+from elliptope import MultiscaleEmbedding, SDPEmbedding, operators
 from elliptope.distributed import ClusterError
 from elliptope.distributed.exact import DistributedOperator
 from elliptope.kernels import Gaussian
@@ -24,7 +24,6 @@ dask, da = pytest.importorskip("dask"), pytest.importorskip("dask.array")
 
 # Two blocks of rows, and a fit of a few seconds.
 N = 4200
-KILLS = 10
 
 
 class Workers:
@@ -65,8 +64,12 @@ def data():
     return da.from_array(rng.standard_normal((N, 4)) + rng.choice([0.0, 2.0], (N, 1)), chunks=1000)
 
 
-def estimator():
-    return SDPEmbedding(bandwidth=3.0, rank=3, random_state=0, tol=1e-3, max_iter=20)
+def estimator(kernel="gaussian"):
+    """With a kernel of all pairs; or with one of neighbours, and a polynomial of it."""
+    options = {"random_state": 0, "max_iter": 20 if kernel == "gaussian" else 6}
+    if kernel == "gaussian":
+        return SDPEmbedding(bandwidth=3.0, rank=3, tol=1e-3, **options)
+    return MultiscaleEmbedding(diffusion_times=(8, 1), tol=1e-2, **options)
 
 
 def fitted_with(fault, est=None, **options):
@@ -100,17 +103,21 @@ def test_the_number_of_workers_changes_nothing(monkeypatch):
 
 
 @pytest.mark.slow
-def test_faults_change_nothing_but_the_time():
+@pytest.mark.parametrize("kernel", ["gaussian", "overlap"])
+def test_faults_change_nothing_but_the_time(kernel, monkeypatch):
+    """Ten workers killed, each at a random time of a fit; one that stops for 20 seconds; all but one killed; one more."""
+    monkeypatch.setattr(operators.sparse, "_LARGEST_DENSE", 50)  # rows of the kernel stay on the workers
     rng = np.random.default_rng(0)
     with cluster() as (client, workers):
         workers.start(2)
         client.wait_for_workers(2, timeout=60)
+        fitted_with(lambda: None, estimator(kernel))  # workers import what they need
         began = time.monotonic()
-        expected = fitted_with(lambda: None).embedding_
+        expected = fitted_with(lambda: None, estimator(kernel)).embedding_
         seconds = time.monotonic() - began
 
         def kill_one():
-            time.sleep(rng.uniform(0.1, 0.9) * seconds)
+            time.sleep(rng.uniform(0.05, 0.95) * seconds)
             workers.start()
             workers.kill(workers.running[0])
 
@@ -126,26 +133,28 @@ def test_faults_change_nothing_but_the_time():
             time.sleep(20)
             workers.running[0].send_signal(signal.SIGCONT)
 
-        for fault in [kill_one] * KILLS + [pause_one, kill_all_but_one, workers.start]:
-            assert np.array_equal(fitted_with(fault).embedding_, expected), fault
+        for fault in [kill_one] * 10 + [pause_one, kill_all_but_one, workers.start]:
+            assert np.array_equal(fitted_with(fault, estimator(kernel)).embedding_, expected), fault
             client.wait_for_workers(1, timeout=60)
 
 
 @pytest.mark.slow
-def test_without_workers_there_is_an_error_and_the_fit_goes_on_later(tmp_path):
+@pytest.mark.parametrize("kernel", ["gaussian", "overlap"])
+def test_without_workers_there_is_an_error_and_the_fit_goes_on_later(kernel, tmp_path, monkeypatch):
+    monkeypatch.setattr(operators.sparse, "_LARGEST_DENSE", 50)
     file = tmp_path / "products"
     with cluster() as (client, workers), dask.config.set({"distributed.comm.timeouts.connect": "2s"}):
         workers.start(2)
         client.wait_for_workers(2, timeout=60)
-        expected = fitted_with(lambda: None).embedding_
+        expected = fitted_with(lambda: None, estimator(kernel)).embedding_
 
         def kill_all():
-            while not file.exists() or os.path.getsize(file) < 20 * 8 * N:
+            while not file.exists() or os.path.getsize(file) < 100 * N:
                 time.sleep(0.02)
             for worker in list(workers.running):
                 workers.kill(worker)
 
-        est = estimator()
+        est = estimator(kernel)
         before = vars(est).copy()
         with pytest.raises(ClusterError, match="no workers for 2 seconds"):
             fitted_with(kill_all, est, checkpoint=file)
@@ -160,10 +169,10 @@ def test_without_workers_there_is_an_error_and_the_fit_goes_on_later(tmp_path):
         again = os.path.getsize(file)
         assert np.array_equal(fitted_with(lambda: None, est, checkpoint=file).embedding_, expected)
         assert os.path.getsize(file) == again
-        with pytest.raises(ValueError, match=r"belongs to other work: 'bandwidth' differ"):
-            estimator().set_params(bandwidth=1.0).fit(data(), checkpoint=file)
+        with pytest.raises(ValueError, match=r"belongs to other work: 'tol' differ"):
+            estimator(kernel).set_params(tol=0.1).fit(data(), checkpoint=file)
         with pytest.raises(ValueError, match="`random_state` must be an integer"):
-            estimator().set_params(random_state=None).fit(data(), checkpoint=file)
+            estimator(kernel).set_params(random_state=None).fit(data(), checkpoint=file)
         (tmp_path / "other").write_text("something else")
         with pytest.raises(ValueError, match="must be a file that an earlier fit wrote"):
-            estimator().fit(data(), checkpoint=tmp_path / "other")
+            estimator(kernel).fit(data(), checkpoint=tmp_path / "other")

@@ -75,6 +75,15 @@ def test_data_frames():
         there.transform(frame.rename(columns={"a": "z"}))
 
 
+def test_progress(capsys):
+    """A line per iteration, as without a cluster."""
+    est = SDPEmbedding(bandwidth=2.0, random_state=0, tol=1e-4, verbose=True).fit(da.from_array(groups(), chunks=90))
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert len(lines) == est.n_iter_ > 1
+    assert all("objective" in line for line in lines)
+    assert last.startswith("optimal: relative gap")
+
+
 def test_new_rows_are_computed_when_they_are_asked_for():
     X, new = groups(), groups(300, seed=5)
     for est in (SDPEmbedding(bandwidth=2.0, random_state=0), DiffusionMap(2, bandwidth=2.0)):

@@ -8,6 +8,7 @@ from scipy import sparse
 
 import dask_cluster
 from elliptope import DiffusionMap, MultiscaleEmbedding, Neighbors, Overlap, SDPEmbedding, operators
+from elliptope.operators.polynomial import power
 
 da = pytest.importorskip("dask.array", reason=dask_cluster.REASON)
 
@@ -28,6 +29,16 @@ def cluster(monkeypatch):
         yield found
 
 
+def kernel_matrix(rows):
+    """The matrix that workers have the rows of."""
+    columns = [own for run, own in zip(rows.runs, rows.columns, strict=True) for _ in run]
+    whole = [
+        sparse.csr_array((K.data, own[K.indices], K.indptr), shape=(K.shape[0], rows.n))
+        for K, own in zip(rows.cluster.collect(rows.rows), columns, strict=True)
+    ]
+    return sparse.csr_array(sparse.vstack(whole) + sparse.eye_array(rows.n))
+
+
 @pytest.mark.parametrize("rule", [Neighbors(), Overlap(), Overlap(metric="cosine"), Neighbors(metric="canberra")], ids=repr)
 def test_rows_are_those_of_the_matrix(rule, cluster, monkeypatch):
     """To the last bit; with ties, many and few columns, and where no worker has room for all points."""
@@ -41,11 +52,40 @@ def test_rows_are_those_of_the_matrix(rule, cluster, monkeypatch):
             monkeypatch.setattr(cluster, "memory", lambda memory=memory: memory)
             there, rows = fit_neighbors(rule, X, RowBlocks.of_array(X), 9, cluster)
             assert len(rows.groups) > 1
-            K = sparse.vstack(cluster.collect(rows.rows)) + sparse.eye_array(len(X))
+            K = kernel_matrix(rows)
             assert abs(K - here.matrix()).max() == 0
             np.testing.assert_array_equal(there.scales, here.scales)
             new = X[:5] + 0.01
             assert abs(there.log_rows(new) - here.log_rows(new)).max() == 0
+
+
+def test_threads_of_a_worker_share_what_is_sent(cluster, monkeypatch):
+    """Products are the same bits however many groups a worker has; it is sent what any of them needs."""
+    from elliptope.distributed.neighbors import fit_neighbors
+    from elliptope.distributed.rows import RowBlocks
+    from elliptope.distributed.sparse import DistributedSparseOperator
+
+    X, V = groups(), np.random.default_rng(0).standard_normal((N, 3))
+    X[:100] += 100
+    order = np.argsort(X[:, 0])  # near points have near numbers
+    found = []
+    for threads in (1, 3):
+        monkeypatch.setattr(cluster, "threads", lambda threads=threads: dict.fromkeys(cluster.client.nthreads(), threads))
+        rows = fit_neighbors(Neighbors(), X[order], RowBlocks.of_array(X[order]), 9, cluster)[1]
+        assert [len(run) for run in rows.runs] == [threads, threads]
+        assert N < sum(map(len, rows.columns)) < 1.5 * N
+        J = DistributedSparseOperator(rows)
+        single = J.float32()
+        found.append([J @ V, J.core_matmat(V), single @ V.astype(np.float32), J.n_connected()])
+        for q in (power(2), power(9), power(40), power(9).divided()):  # by workers, and product by product
+            G = q.apply(J.matmat, V)
+            found[-1] += [J.polynomial(q, V), single.polynomial(q, V.astype(np.float32))]
+            np.testing.assert_allclose(found[-1][-2], G, atol=1e-13)
+            np.testing.assert_allclose(found[-1][-1], G, atol=1e-4)
+            assert found[-1][-1].dtype == np.float32
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert found[0][3] == 2
 
 
 def test_fits_are_those_without_a_cluster():
@@ -89,7 +129,7 @@ def test_approximate_search_by_segments(cluster, monkeypatch):
     for workers in (1, 3):
         monkeypatch.setattr(cluster, "threads", lambda workers=workers: dict.fromkeys(cluster.client.nthreads(), workers))
         kernel, rows = neighbors.fit_neighbors(Overlap(search="approximate"), X, RowBlocks.of_array(X), 9, cluster)
-        K = sparse.vstack(cluster.collect(rows.rows)) + sparse.eye_array(len(X))
+        K = kernel_matrix(rows)
         found.append(K)
         assert abs(K - exact).sum() < 0.02 * exact.sum()
         rows = kernel.log_rows(X[:20])

@@ -4,7 +4,8 @@ A fit is a function of its data, its parameters and the products that the cluste
 reads the products that are there, and so comes to where it was, bit for bit; the rest it computes, and adds.
 
 The file has a line of JSON, which says what the products belong to, and records: the SHA-256 of what was multiplied, the
-shape of the product, its numbers, and a checksum. The last record may be incomplete; it is then written again.
+shape of the product, the bytes of a number, its numbers, and a checksum. The last record may be incomplete; it is then
+written again.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ import numpy as np
 
 from .._utils.arrays import Array
 
-_FORMAT = "elliptope products 1"
-_HEAD = struct.Struct("<32sQQ")  # digest, rows, columns
+_FORMAT = "elliptope products 2"
+_HEAD = struct.Struct("<32sQQQ")  # digest, rows, columns, bytes of a number
 _TAIL = struct.Struct("<I")  # CRC-32 of all before
 _LONGEST_LINE = 2**16
 _REMEDY = "Pass another file, or delete this one to start anew."
@@ -80,8 +81,8 @@ class ProductLog:
             head = file.read(_HEAD.size)
             if len(head) < _HEAD.size:
                 return None
-            found, n, r = _HEAD.unpack(head)
-            size = 8 * n * r
+            found, n, r, width = _HEAD.unpack(head)
+            size = width * n * r
             if file.seek(0, os.SEEK_END) < self._place + _HEAD.size + size + _TAIL.size:
                 return None
             file.seek(self._place + _HEAD.size)
@@ -94,14 +95,14 @@ class ProductLog:
                 f"versions of the libraries or the kind of processor may differ. {_REMEDY}"
             )
         self._place += _HEAD.size + size + _TAIL.size
-        return np.frombuffer(numbers, dtype="<f8").reshape(n, r).copy()
+        return np.frombuffer(numbers, dtype=f"<f{width}").reshape(n, r).copy()
 
     def _append(self, digest: bytes, G: Array) -> None:
-        numbers = np.ascontiguousarray(G, dtype="<f8").tobytes()
+        numbers = np.ascontiguousarray(G, dtype=f"<f{G.itemsize}").tobytes()
         with self.path.open("r+b") as file:
             file.seek(self._place)
             file.truncate()
-            record = _HEAD.pack(digest, *G.shape) + numbers
+            record = _HEAD.pack(digest, *G.shape, G.itemsize) + numbers
             file.write(record + _TAIL.pack(zlib.crc32(record)))
             file.flush()
             os.fsync(file.fileno())

@@ -4,12 +4,14 @@ Points are cut into groups of rows, one task each. A group asks for the neighbou
 these are too many for a worker among segments of them, one after the other, and keeps the nearest of all. An approximate
 search has segments that are fixed by the number of points. Distances are
 formed in one way only (:mod:`elliptope.kernels.metrics`), so that neither cut changes anything. Then groups exchange the
-pairs that the other point has found, and form their rows of the kernel. Scales, (n,), are all that is collected.
+pairs that the other point has found, and form their rows of the kernel. What is collected are scales, (n,), and for every
+worker the numbers of the points that its rows refer to: its own, and those near them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -39,16 +41,27 @@ Pairs = tuple[Array, Array, Array]
 
 @dataclass(frozen=True)
 class KernelRows:
-    """Rows of the hollow kernel matrix, kept by the workers: a task for every group of rows, and who has it."""
+    """Rows of the hollow kernel matrix, kept by the workers: a task for every group of rows, and who has it.
+
+    A run of groups that one worker has shares its columns, the points that any of its rows has an entry for.
+    """
 
     cluster: Cluster
     groups: list[slice]
     workers: list[str] | None
-    rows: list[Any] = field(repr=False)
+    runs: list[range]  # of groups
+    columns: list[Array]  # of every run: points in ascending order, (c,)
+    picks: list[Any] = field(repr=False)  # of every run: its columns, by the group that has them
+    rows: list[Any] = field(repr=False)  # of every group: (group, c)
 
     @property
     def n(self) -> int:
         return self.groups[-1].stop
+
+    def needed(self, run: int) -> list[int]:
+        """The groups that have columns of a run."""
+        ends = np.searchsorted(self.columns[run], [0, *(group.stop for group in self.groups)])
+        return np.flatnonzero(np.diff(ends)).tolist()
 
 
 @dataclass(frozen=True)
@@ -86,16 +99,35 @@ def fit_neighbors(
     check_scales(scales, np.arange(n), "Scale it up, or give rows at distance 0 once, with a larger weight")
     graph = cluster.keep(_exchange(found, groups), workers)
     K = cluster.keep(_kernel(rule, graph, groups, scales), workers)
-    cluster.results([task("entries", _count, K)])  # the graph is given up after this
+    runs = _runs(workers, len(groups))
+    columns = cluster.keep((task("columns", _columns, [K[g] for g in run]) for run in runs), _each(workers, runs))
+    picks = cluster.keep((task("picks", _picks, one, groups) for one in columns), _each(workers, runs))
+    own = [task("kernel-rows", _renumber, K[g], columns[k]) for k, run in enumerate(runs) for g in run]
+    rows_of_kernel = cluster.keep(own, workers)
+    found_columns = cluster.collect(columns)  # the graph is given up after this
     # What an approximate search has found is part of the model: it says what the rows of training points are.
     kept = None if rule.search == "exact" else _stack(cluster.collect(graph))
-    return NeighborKernel(rule, X, scales, n_neighbors, kept), KernelRows(cluster, groups, workers, K)
+    there = KernelRows(cluster, groups, workers, runs, found_columns, picks, rows_of_kernel)
+    return NeighborKernel(rule, X, scales, n_neighbors, kept), there
 
 
 def _cut(n: int, count: int) -> list[slice]:
     """Rows in so many groups, or as many as there are rows."""
     count = min(count, n)
     return [slice(k * n // count, (k + 1) * n // count) for k in range(count)]
+
+
+def _runs(workers: list[str] | None, count: int) -> list[range]:
+    """Runs of groups of one worker each; every group by itself where it is not known who has it."""
+    if workers is None:
+        return [range(g, g + 1) for g in range(count)]
+    borders = [0, *(g for g in range(1, count) if workers[g] != workers[g - 1]), count]
+    return [range(a, b) for a, b in pairwise(borders)]
+
+
+def _each(workers: list[str] | None, runs: list[range]) -> list[str] | None:
+    """The worker of every run."""
+    return None if workers is None else [workers[run[0]] for run in runs]
 
 
 def _segments(n: int, p: int, groups: int, room: float | None) -> list[range]:
@@ -180,8 +212,25 @@ def _rows(rule: NeighborhoodRule, graph: sparse.csr_array, group: slice, trainin
     return K
 
 
-def _count(parts: list[sparse.csr_array]) -> int:
-    return sum(part.nnz for part in parts)
+def _columns(parts: list[sparse.csr_array]) -> Array:
+    found = np.zeros(parts[0].shape[1], dtype=bool)
+    for part in parts:
+        found[part.indices] = True
+    return np.flatnonzero(found).astype(parts[0].indices.dtype)
+
+
+def _picks(columns: Array, groups: list[slice]) -> list[Array]:
+    """The columns that are in a group, counted from its start, for every group that has some."""
+    ends = np.searchsorted(columns, [group.stop for group in groups])
+    parts = zip(groups, np.r_[0, ends[:-1]], ends, strict=True)
+    return [columns[a:b] - group.start for group, a, b in parts if a < b]
+
+
+def _renumber(K: sparse.csr_array, columns: Array) -> sparse.csr_array:
+    """K with these columns only. Their order, and so that of the sum of a row, stays as it is."""
+    number = np.empty(K.shape[1], dtype=K.indices.dtype)
+    number[columns] = np.arange(len(columns))
+    return sparse.csr_array((K.data, number[K.indices], K.indptr), shape=(K.shape[0], len(columns)))
 
 
 def _item(parts: Any, k: int) -> Any:

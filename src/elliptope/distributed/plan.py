@@ -71,4 +71,5 @@ def neighbor_need(n: int, p: int, k: int, workers: int, overlap: bool, limit: in
     stored = own * _BOTH * k * (2 * (_DOUBLE + _INDEX) + _SINGLE + _INDEX)
     search = min(4 * _DOUBLE * n * p, limit // 4)
     lists = _LISTS * own * _BOTH * k * 3 * _DOUBLE + (n * k * (_INDEX + _INDEX) if overlap else 0)
-    return _FIXED + stored + max(search, lists) + _THIN * _DOUBLE * n * WIDTH
+    thin = _THIN * _DOUBLE * WIDTH * min(n, own * (1 + _BOTH * k))  # at most one row of another worker for every entry
+    return _FIXED + stored + max(search, lists) + thin

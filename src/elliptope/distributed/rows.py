@@ -38,20 +38,20 @@ class RowBlocks:
         if isinstance(self.chunks[0], np.ndarray):
             return send("send-rows", self.chunks[0][rows])
         chunk = np.searchsorted(self.ends, rows, side="right")
-        used = np.unique(chunk)
         starts = np.r_[0, self.ends[:-1]]
-        places = [rows[chunk == k] - starts[k] for k in used]
-        order = np.argsort(np.concatenate([np.flatnonzero(chunk == k) for k in used]))
-        # Rows in ascending order come in the order of their chunks.
-        again = None if np.array_equal(order, np.arange(len(order))) else order
-        return task("take-rows", _take, [self.chunks[k] for k in used], places, again)
+        # One chunk at a time: a worker need not have room for all of them.
+        found = [(np.flatnonzero(chunk == k), k) for k in np.unique(chunk)]
+        parts = [task("take-rows", _take, self.chunks[k], rows[at] - starts[k]) for at, k in found]
+        return task("join-rows", _join, parts, np.argsort(np.concatenate([at for at, _ in found])))
 
 
-def _take(chunks: list[Any], places: list[Array], order: Array | None) -> Array:
-    """Rows of chunks, as numbers in double precision."""
-    found = [np.asarray(chunk, dtype=np.float64)[rows] for chunk, rows in zip(chunks, places, strict=True)]
-    taken = np.concatenate(found)
-    return np.ascontiguousarray(taken if order is None else taken[order])
+def _take(chunk: Any, rows: Array) -> Array:
+    """Rows of a chunk, as numbers in double precision."""
+    return np.ascontiguousarray(np.asarray(chunk, dtype=np.float64)[rows])
+
+
+def _join(parts: list[Array], order: Array) -> Array:
+    return np.concatenate(parts)[order]
 
 
 def collect(X: Any, cluster: Cluster) -> tuple[Any, RowBlocks]:

@@ -46,7 +46,7 @@ _NO_WEIGHT = 1e-100
 # Parameters that products do not depend on.
 _IMMATERIAL = ("n_jobs", "device", "verbose", "n_components", "normalize")
 # Points from which on a thin matrix is larger than the cache of a core: where near points have near numbers, products with a
-# sparse kernel then take half the time.
+# sparse kernel then take half the time, and the workers of a cluster need few rows of each other.
 _BEYOND_CACHE = 10_000
 # Rows from which on device="auto" takes a device, with a kernel of neighbours and with others; docs/gpu.md has the evidence.
 _WORTH_A_DEVICE = {"sparse": 50_000, "tiled": 5_000, "dense": 5_000}
@@ -137,7 +137,7 @@ def pose(X: Any, sample_weight: Any, estimator: Any, *, only: str | None = None,
         if device is None or size is None:
             operator = _plan(size, estimator, only, n_jobs)
     given = validate_rows(X, sample_weight, estimator, accept_sparse=rule.accepts_sparse, pairwise=rule.pairwise)
-    sample = _points(given, rule, reorder=remote is None)
+    sample = _points(given, rule)
     parameters = {name: getattr(estimator, name) for name in rule.parameters}
     if remote is not None:
         if checkpoint is not None:
@@ -228,7 +228,7 @@ def _plan_on(device: Any, size: tuple[int, int], rule: KernelRule, estimator: An
     return operator, device
 
 
-def _points(given: Rows, rule: KernelRule, reorder: bool) -> Sample:
+def _points(given: Rows, rule: KernelRule) -> Sample:
     w = np.where(given.w < _NO_WEIGHT * given.w.max(), 0.0, given.w)
     weighted = np.count_nonzero(w)
     if weighted < 2:
@@ -240,7 +240,7 @@ def _points(given: Rows, rule: KernelRule, reorder: bool) -> Sample:
     if not rule.merges_equal_rows or rule.holds_distances(given.X):
         return weighted_rows(w)
     sample = distinct_points(given.X, w)
-    if not reorder or len(sample.w) <= _BEYOND_CACHE or sparse.issparse(given.X):
+    if len(sample.w) <= _BEYOND_CACHE or sparse.issparse(given.X):
         return sample
     return sample.reordered(near_rows_together(given.X[sample.rows]))
 

@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -35,6 +35,22 @@ _THIN = 8
 MARGIN = 1.1
 # Exponent of two up to which weights are used as they are: squares of them, and of costs made of those, are finite.
 _ORDINARY_WEIGHT = 100
+
+
+class Series(Protocol):
+    """A polynomial q, by its coefficients in the Chebyshev polynomials T_0, T_1, ..."""
+
+    @property
+    def coefficients(self) -> tuple[float, ...]: ...
+
+    @property
+    def error(self) -> float: ...
+
+    def __call__(self, x: Array) -> Array:
+        """Its values at numbers."""
+
+    def apply(self, product: Callable[[Array], Array], V: Array) -> Array:
+        """q(S) V for a ``product`` V ↦ S V."""
 
 
 class Operator(ABC):
@@ -64,6 +80,14 @@ class Operator(ABC):
     def __matmul__(self, V: Array) -> Array:
         return self.matmat(V)
 
+    def polynomial(self, q: Series, V: Array) -> Array:
+        """q(J) V, shape (n, r), where the spectrum of J lies in [-1, 1]."""
+        return q.apply(self.matmat, V)
+
+    def polynomial_error(self, q: Series) -> float:
+        """By how much the relative error of a product grows in :meth:`polynomial`, at most."""
+        return q.error
+
     def single(self) -> Operator | None:
         """The same J in single precision, for early products; None where that would not be faster."""
         return None
@@ -71,10 +95,6 @@ class Operator(ABC):
     def float32(self) -> Operator | None:
         """The same J with arrays in single precision throughout, for an ascent in it; None where there is none."""
         return None
-
-    def recorded(self, function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-        """A function of thin matrices that makes many products with J, in a form that is faster to call again and again."""
-        return function
 
     @property
     def single_after(self) -> int:

@@ -67,7 +67,7 @@ class Polynomial:
 
     @property
     def error(self) -> float:
-        """By how much the relative error of a product grows, at most.
+        """By how much the relative error of a product grows in :meth:`apply`, at most.
 
         One that is made at step j of the recurrence is multiplied by 2 U_{k-j}, at most 2 (k - j + 1), on its way to T_k.
         """
@@ -136,7 +136,7 @@ def diffused_values(A: KernelOperator, t: int, F: Array) -> Array:
         return F
     root = namespace(A.w).sqrt(A.w)[:, None]
     A.set_row_scale(root[:, 0])
-    return as_numpy(power(t).divided().apply(A.matmat, root * like(root, F)) / root)
+    return as_numpy(A.polynomial(power(t).divided(), root * like(root, F)) / root)
 
 
 def _formed(S: Operator, q: Polynomial, scale: Array, weights: Array) -> DenseMatrix:
@@ -144,7 +144,7 @@ def _formed(S: Operator, q: Polynomial, scale: Array, weights: Array) -> DenseMa
     J = np.empty(S.shape)
     for columns in blocks(0, S.n, TILE):
         E = np.eye(S.n, columns.stop - columns.start, -columns.start)  # columns of the identity
-        J[:, columns] = as_numpy(q.apply(S.matmat, like(scale, E)))
+        J[:, columns] = as_numpy(S.polynomial(q, like(scale, E)))
     J += J.T.copy()
     J *= 0.5
     return FormedPolynomial(J, as_numpy(scale), as_numpy(weights))
@@ -173,21 +173,16 @@ class PolynomialOperator(Operator):
     """
 
     def __init__(self, S: Operator, q: Polynomial, row_scale: Array, weights: Array) -> None:
-        self.n, self._q, self._s, self._weights = S.n, q, row_scale, weights
-        self._use(S)
+        self.n, self._S, self._q, self._s, self._weights = S.n, S, q, row_scale, weights
         self._Q = like(row_scale, np.empty((S.n, 0)))
         probes = np.random.default_rng(0).choice((-1.0, 1.0), (S.n, _PROBES))  # fixed: the result depends on data alone
         probes = like(row_scale, probes)
-        mean = row_dots(probes, q.apply(S.matmat, probes)) / _PROBES
+        mean = row_dots(probes, S.polynomial(q, probes)) / _PROBES
         self._offset = row_scale**2 * mean
-
-    def _use(self, S: Operator) -> None:
-        self._S = S
-        self._polynomial = S.recorded(lambda V: self._q.apply(S.matmat, V))
 
     def core_matmat(self, V: Array) -> Array:
         s = self._s[:, None]
-        G = self._polynomial(s * V)
+        G = self._S.polynomial(self._q, s * V)
         G *= s
         if self._Q.shape[1]:
             G -= self._Q @ (self._Q.T @ V)
@@ -199,7 +194,7 @@ class PolynomialOperator(Operator):
         if S is None:
             return None
         J, model = copy(self), S.offset()
-        J._use(S)
+        J._S = S
         J._s, J._weights, J._Q, J._offset = (
             in_precision_of(model, array) for array in (self._s, self._weights, self._Q, self._offset)
         )
@@ -221,7 +216,7 @@ class PolynomialOperator(Operator):
 
     @property
     def product_error(self) -> float:
-        return self._q.error * (self._S.product_error + 2 * UNIT)
+        return self._S.polynomial_error(self._q) * (self._S.product_error + 2 * UNIT)
 
     def rounding_in(self, metric: Metric, upper: float) -> float:
         # q(S) has the norm 1 at most, up to what q exceeds 1 by; and the offset is taken off the product.

@@ -60,7 +60,7 @@ class SparseStorage(ScaledOperator):
         return _product(self._scaled(), self._workers, self._Q, self._s**2 * self._diagonal_of_K, V, "C")
 
     def float32(self) -> Operator | None:
-        return _SingleSparse(self._scaled(), self._workers, self._Q, self.offset())
+        return SingleSparse(self._scaled(), self._workers, self._Q, self.offset())
 
     def deflated(self, Q: Array) -> Self:
         self._scaled()  # for both
@@ -108,7 +108,7 @@ class SparseStorage(ScaledOperator):
         yield T
 
 
-class _SingleSparse(Operator):
+class SingleSparse(Operator):
     """The same J in single precision."""
 
     def __init__(self, blocks: list[Block], workers: Workers, Q: Array, offset: Array) -> None:

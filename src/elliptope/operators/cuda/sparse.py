@@ -5,7 +5,6 @@ Programs with a quadratic term, whose factors have many columns, ascend in singl
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from typing import Any, Self
 
@@ -13,10 +12,10 @@ import torch
 from scipy import sparse
 
 from ..._utils.arrays import Array, row_dots
-from ..base import ScaledOperator
+from ..base import ScaledOperator, Series
 from ..sparse import SparseMatrix, SparseOperator, SparseStorage
 from .csr import csr_product
-from .recorded import Recorded
+from .recording import Recording
 
 # Columns that one launch takes at most; numbers of a program's sums; entries of a row that it takes at a time.
 _WIDEST, _SUMS, _ENTRIES = 64, 512, 32
@@ -39,6 +38,7 @@ class DeviceStorage(SparseStorage):
         self._rows_of_entries = torch.repeat_interleave(torch.diff(self._starts))
         self._diagonal_of_K = torch.tensor(self._diagonal_of_K, device=self._device)
         self._nothing = torch.zeros_like(self._diagonal_of_K)
+        self._recording = Recording()
 
     def hollow_kernel_matmat(self, V: Array) -> Array:
         return self._product(self._values, self._nothing, V)
@@ -52,7 +52,7 @@ class DeviceStorage(SparseStorage):
     def deflated(self, Q: Array) -> Self:
         self._scale_values()  # for both
         J = ScaledOperator.deflated(self, Q)
-        J._squares = None
+        J._squares, J._recording = None, Recording()
         return J
 
     def float32(self) -> Self:
@@ -61,10 +61,11 @@ class DeviceStorage(SparseStorage):
         for name in ("_scaled_values", "_s", "_Q", "_diagonal_of_K", "_nothing"):
             setattr(J, name, getattr(J, name).to(torch.float32))
         J._squares = J._whole_diagonal = None
+        J._recording = Recording()
         return J
 
-    def recorded(self, function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-        return Recorded(function)
+    def polynomial(self, q: Series, V: Array) -> Array:
+        return self._recording.play(lambda W: q.apply(self.matmat, W), V, q.coefficients)
 
     @property
     def block_width(self) -> int:
@@ -113,6 +114,7 @@ class CudaSparseOperator(DeviceStorage, SparseOperator):
     def set_row_scale(self, t: Array) -> None:
         super().set_row_scale(t)
         self._scaled_values = self._whole_diagonal = None
+        self._recording = Recording()
 
 
 class CudaSparseMatrix(DeviceStorage, SparseMatrix):

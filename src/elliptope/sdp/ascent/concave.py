@@ -40,9 +40,9 @@ def concave(meter: Meter, H: Array, goal: Goal, rng: np.random.Generator) -> Ite
     by_dual = can_use_dual(meter)
     limits = _Limits(n // 8, tuning.columns_per_row * n) if by_dual else _Limits(n, math.inf)
     if not by_dual or (n > tuning.small and meter.problem.spread < tuning.large_spread):
-        iterate, slow = yield from _by_columns(meter, iterate, limits, rng)
+        single = _in_single_precision(meter, iterate)
+        iterate, slow = yield from _by_columns(meter, single, iterate, limits, rng)
         if not by_dual or not slow:
-            single = _in_single_precision(meter, iterate)
             iterate, _ = yield from newton(meter, iterate, goal, rng, 10 * tuning.patience, single)
             yield from quasi_newton(meter, iterate, rng)
             return
@@ -51,15 +51,14 @@ def concave(meter: Meter, H: Array, goal: Goal, rng: np.random.Generator) -> Ite
 
 
 def _by_columns(
-    meter: Meter, iterate: Iterate, limits: _Limits, rng: np.random.Generator
+    meter: Meter, single: Meter | None, iterate: Iterate, limits: _Limits, rng: np.random.Generator
 ) -> Generator[Iterate, None, tuple[Iterate, bool]]:
     """The ascent of :func:`_settle`, in single precision first; and whether it exceeded its limits."""
     tuning = meter.problem.tuning
     state = _State(iterate, spare=iterate.defect < tuning.wide)  # no random start, and what is missing the certificate tells
-    rough = None if state.spare else _in_single_precision(meter, iterate)
-    if rough is not None:
-        state.iterate = rough.evaluate(normalize_rows(in_precision_of(rough.problem.offset, iterate.H), rng))
-        yield from _settle(rough, state, tuning.single_defect, limits, rng)
+    if single is not None and not state.spare:
+        state.iterate = single.evaluate(normalize_rows(in_precision_of(single.problem.offset, iterate.H), rng))
+        yield from _settle(single, state, tuning.single_defect, limits, rng)
         state.iterate = meter.evaluate(normalize_rows(in_precision_of(meter.problem.offset, state.iterate.H), rng))
     yield from _settle(meter, state, tuning.concave_basin, limits, rng)
     return state.iterate, state.slow
