@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from common import WINE
+from elliptope.operators import SparseOperator
 from elliptope.sdp import solve
 from elliptope.sdp.ascent.dense_newton import dense_newton
 from elliptope.sdp.ascent.newton import newton
@@ -14,8 +16,9 @@ from elliptope.sdp.ascent.quasi_newton import quasi_newton
 from elliptope.sdp.factors import drop_columns, random_start
 from elliptope.sdp.goal import Goal
 from elliptope.sdp.problem import Meter, Problem
+from elliptope.sdp.spread import Spread
 from elliptope.sdp.tuning import TUNING
-from sdp.costs import kernel_cost, meter_of, unit_rows
+from sdp.costs import count_calls, kernel_cost, meter_of, unit_rows
 
 MAX_CG = 500
 METHODS = {
@@ -53,6 +56,25 @@ def test_systems_are_solved_no_better_than_they_are_worth():
         return np.inf
 
     assert products(TUNING.forcing) < 0.7 * products(1e-8) < np.inf
+
+
+def test_systems_in_single_precision():
+    """The steps are those of double precision to a few digits, and converge to where single precision cannot go itself."""
+    K = sparse.csr_array(np.exp(-((WINE[:, None] - WINE) ** 2).sum(axis=2) / 9.0))
+    J = SparseOperator(K)
+    J.set_row_scale(np.sqrt(J.abar_diagonal()))
+    meter = Meter(Problem(J, spread=0.01))
+    start = meter.evaluate(solve(J, rng=0, tol=1e-2, spread=Spread(0.01)).factor)
+    assert start.defect > 1e-5
+    single = meter.in_float32()
+    assert single is not None
+    calls = count_calls(single.problem.operator)
+    *_, last = newton(meter, start, Goal(), np.random.default_rng(0), MAX_CG, single)
+    assert last.defect < 1e-11
+    assert len(calls) > 5
+    assert all(V.dtype == np.float32 for (V,) in calls)
+    *_, expected = newton(meter, start, Goal(), np.random.default_rng(0), MAX_CG)
+    np.testing.assert_allclose(last.H @ last.H.T, expected.H @ expected.H.T, atol=1e-9)
 
 
 def test_no_system_is_solved_beyond_the_aim():
