@@ -229,6 +229,39 @@ def test_new_cells_that_cannot_be_placed():
         transform(cells(NEW), reference)
 
 
+def test_new_cells_have_the_genes_of_the_reference(tmp_path):
+    reference = cells()
+    embed(reference, use_rep="X", metric="cosine")
+    reference.write_h5ad(tmp_path / "reference.h5ad")
+    new, read = cells(NEW), anndata.read_h5ad(tmp_path / "reference.h5ad")
+    transform(new, read)
+    in_order = new.obsm["X_sdp"]
+    other = new[:, [1, 0, *range(2, 40)]].copy()
+    with pytest.raises(ValueError, match=r"40 genes.*number 0: '1', and '0' in the reference. All are there: pass adata"):
+        transform(other, read)
+    again = other[:, read.uns["X_sdp"]["features"]].copy()
+    transform(again, read)
+    np.testing.assert_array_equal(again.obsm["X_sdp"], in_order)
+    renamed = cells(NEW)
+    renamed.var_names = [*map(str, range(39)), "CD3D"]
+    with pytest.raises(ValueError, match=r"number 39: 'CD3D', and '39' in the reference. 1 of the reference are missing"):
+        transform(renamed, read)
+    with pytest.raises(ValueError, match=r"40 genes.*has 30.*number 30: '\(none\)', and '30'.*10 of the reference"):
+        transform(new[:, :30].copy(), read)
+
+
+def test_new_cells_have_the_columns_of_the_reference():
+    pd = pytest.importorskip("pandas")
+    reference, new = cells(), cells(NEW)
+    reference.obsm["frame"] = pd.DataFrame(PCA, index=reference.obs_names, columns=list("abcdef"))
+    new.obsm["frame"] = pd.DataFrame(NEW, index=new.obs_names, columns=list("abcdef"))
+    embed(reference, use_rep="frame")
+    transform(new, reference)
+    new.obsm["frame"] = new.obsm["frame"][list("abcdfe")]
+    with pytest.raises(ValueError, match=r"6 columns of obsm\['frame'\].*number 4: 'f', and 'e'.*in another order"):
+        transform(new, reference)
+
+
 def test_sparse_counts():
     adata = cells()
     embed(adata, use_rep="X", metric="cosine")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Mapping
 from inspect import isfunction
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,8 @@ def embed(
           neighbours it is :math:`\log s(x) - \frac12 \log m(x)`, s being the distance to the ``n_neighbors``-th nearest cell
           and m the density, which is small where the neighbours of a cell have other neighbours.
         - ``uns["X_sdp"]``: a dictionary with ``method``, ``params``, ``status``, ``certificates`` (arrays with an entry per
-          scale, for ``pandas.DataFrame``), ``versions`` and ``model``.
+          scale, for ``pandas.DataFrame``), ``versions``, ``model``, and ``features``: the genes where ``use_rep`` is "X",
+          or the columns of a data frame.
 
     Examples
     --------
@@ -91,10 +93,10 @@ def embed(
     _check_key("key_added", key_added)
     if neighbors_key is None:
         source = {"use_rep": use_rep}
-        X = _representation(adata, use_rep)
+        X, features = _representation(adata, use_rep), _features(adata, use_rep)
     else:
         source = {"neighbors_key": neighbors_key}
-        X, n_neighbors = _distances(adata, neighbors_key)
+        (X, n_neighbors), features = _distances(adata, neighbors_key), None
         parameters = {"kernel": "overlap", "metric": "precomputed", **n_neighbors, **parameters}
     est = _make(_METHODS[method], {"random_state": 0, **parameters}, store_model).fit(X)
     scores = outlier_scores(est, None if len(est.training_.rows) == X.shape[0] else X)
@@ -103,6 +105,7 @@ def embed(
     adata.uns[key_added] = {
         "method": type(est).__name__,
         "params": {**source, **_storable(est.get_params(deep=False))},
+        **({} if features is None else {"features": np.array(features, dtype=object)}),
         "status": est.status_,
         "certificates": _certificates(est),
         "versions": _storable(versions("anndata")),
@@ -156,6 +159,7 @@ def transform(
         )
     use_rep = str(source["use_rep"]) if use_rep is None else use_rep
     X = _representation(adata, use_rep)
+    _check_features(_features(adata, use_rep), reference.uns[key].get("features"), use_rep)
     Z, scores = est.transform(X), outlier_scores(est, X)
     adata = _target(adata, copy)
     _write(adata, key_added, Z, scores)
@@ -238,6 +242,34 @@ def _representation(adata: Any, use_rep: Any) -> Any:
         hint = " Run scanpy.pp.pca(adata) first." if use_rep == "X_pca" else ""
         raise ValueError(f"{error}{hint}")
     return sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
+
+
+def _features(adata: Any, use_rep: str) -> list[str] | None:
+    """Names of the columns of a representation: the genes, the columns of a data frame, or none."""
+    names = adata.var_names if use_rep == "X" else getattr(adata.obsm[use_rep], "columns", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def _check_features(found: list[str] | None, expected: Any, use_rep: str) -> None:
+    """Raise where new cells have other genes than the reference, or the same in another order."""
+    if found is None or expected is None or found == list(expected):
+        return
+    what = "genes" if use_rep == "X" else f"columns of obsm[{use_rep!r}]"
+    pairs = enumerate(zip_longest(found, expected, fillvalue="(none)"))
+    k, (name, wanted) = next((k, pair) for k, pair in pairs if pair[0] != pair[1])
+    there = set(found)
+    missing = [name for name in expected if name not in there]
+    if missing:
+        hint = f"{len(missing)} of the reference are missing, the first {missing[0]!r}."
+    elif use_rep == "X":
+        hint = "All are there: pass adata[:, reference.uns[key]['features']].copy()."
+    else:
+        hint = "All are there, in another order or among others."
+    raise ValueError(
+        f"`adata` must have the {len(expected)} {what} that `reference` was embedded by, in the same order, and has "
+        f"{len(found)}. Counted from 0, the first that differs is number {k}: {name!r}, and {wanted!r} in the reference. "
+        f"{hint}"
+    )
 
 
 def _distances(adata: Any, key: Any) -> tuple[sparse.csr_array, dict[str, int]]:
