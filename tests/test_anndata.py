@@ -1,5 +1,6 @@
 """Cells in an AnnData: what is written, what survives files, and what is refused."""
 
+import re
 import subprocess
 import sys
 import warnings
@@ -7,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.decomposition import PCA as SklearnPCA
 from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import NearestNeighbors
 
@@ -214,6 +216,24 @@ def test_new_cells():
     differences = new.obs["new_outlier_score"] - expected
     np.testing.assert_allclose(differences, differences.iloc[0], atol=1e-5)  # the median of the reference
     assert new.uns["X_new"]["params"] == {"reference": "X_sdp", "use_rep": "X_pca"}
+
+
+def test_new_cells_without_components_are_projected():
+    """The error has the code, which gives what scanpy.pp.pca would have given them."""
+    reference, new = cells(), cells(NEW)
+    counts = reference.X.toarray().astype(np.float64)
+    pca = SklearnPCA(5).fit(counts)
+    reference.varm["PCs"], reference.obsm["X_pca"] = pca.components_.T, pca.transform(counts)
+    embed(reference)
+    del new.obsm["X_pca"]
+    with pytest.raises(ValueError, match=r"Do not run scanpy.pp.pca on the new cells") as caught:
+        transform(new, reference)
+    code = re.search(r"adata\.obsm\['X_pca'\] = .*\)(?=\. See)", str(caught.value)).group()
+    for kind in (sparse.csr_matrix, sparse.csr_array, lambda X: X.toarray()):
+        reference.X, new.X = kind(reference.X), kind(new.X)
+        exec(code, {"np": np, "adata": new, "reference": reference})
+        np.testing.assert_allclose(new.obsm["X_pca"], pca.transform(sparse.csr_array(new.X).toarray()), atol=1e-5)
+    transform(new, reference)
 
 
 def test_new_cells_that_cannot_be_placed():

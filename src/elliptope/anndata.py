@@ -30,6 +30,12 @@ from .plotting.view import Options, picture
 __all__ = ["embed", "layout", "model", "transform"]
 
 _METHODS: dict[str, type[CertifiedEmbedding]] = {"multiscale": MultiscaleEmbedding, "sdp": SDPEmbedding}
+_RUN_PCA = "Run scanpy.pp.pca(adata) first."
+_PROJECT = (
+    "Do not run scanpy.pp.pca on the new cells: it would find other components. Project them on those of the reference, "
+    "with its genes: adata.obsm['X_pca'] = np.asarray(adata[:, reference.var_names].X @ reference.varm['PCs'] - "
+    "reference.X.mean(axis=0) @ reference.varm['PCs']). See 'New cells' in docs/cells.md."
+)
 # Of a certificate, what `uns` holds.
 _NUMBERS = ("objective", "upper_bound", "relative_gap", "failure_probability", "stationarity", "distance_bound")
 
@@ -93,7 +99,7 @@ def embed(
     _check_key("key_added", key_added)
     if neighbors_key is None:
         source = {"use_rep": use_rep}
-        X, features = _representation(adata, use_rep), _features(adata, use_rep)
+        X, features = _representation(adata, use_rep, without_pca=_RUN_PCA), _features(adata, use_rep)
     else:
         source = {"neighbors_key": neighbors_key}
         (X, n_neighbors), features = _distances(adata, neighbors_key), None
@@ -129,7 +135,8 @@ def transform(
     ----------
     adata : AnnData
         New cells, with the representation that ``reference`` was embedded by: the same principal components, for instance,
-        which ``scanpy.tl.ingest`` or ``(X - mean) @ reference.varm["PCs"]`` gives.
+        which are ``(X - mean) @ reference.varm["PCs"]``, ``mean`` being that of the reference. With "X", the genes must be
+        those of the reference, in the same order.
     reference : AnnData
         With results of :func:`embed`, possibly read from a file.
     key : str
@@ -158,7 +165,7 @@ def transform(
             f"new cells have none to them. Embed it with `use_rep`."
         )
     use_rep = str(source["use_rep"]) if use_rep is None else use_rep
-    X = _representation(adata, use_rep)
+    X = _representation(adata, use_rep, without_pca=_PROJECT)
     _check_features(_features(adata, use_rep), reference.uns[key].get("features"), use_rep)
     Z, scores = est.transform(X), outlier_scores(est, X)
     adata = _target(adata, copy)
@@ -224,8 +231,8 @@ def _unknown(name: str, wanted: str, known: Iterable[str], value: Any) -> ValueE
     return ValueError(f"`{name}` must be {wanted} (there are: {', '.join(map(repr, known)) or 'none'}), got {value!r}.")
 
 
-def _representation(adata: Any, use_rep: Any) -> Any:
-    """The rows that stand for the cells, (n, p), dense or sparse."""
+def _representation(adata: Any, use_rep: Any, *, without_pca: str) -> Any:
+    """The rows that stand for the cells, (n, p), dense or sparse. ``without_pca``: what to do where "X_pca" is missing."""
     if isinstance(use_rep, str) and use_rep == "X":
         if adata.X is None:
             raise ValueError("`use_rep`='X' needs `adata.X`, which is None.")
@@ -239,8 +246,7 @@ def _representation(adata: Any, use_rep: Any) -> Any:
         X = adata.obsm[use_rep]
     else:
         error = _unknown("use_rep", "'X' or a key of `adata.obsm`", adata.obsm, use_rep)
-        hint = " Run scanpy.pp.pca(adata) first." if use_rep == "X_pca" else ""
-        raise ValueError(f"{error}{hint}")
+        raise ValueError(f"{error} {without_pca}") if use_rep == "X_pca" else error
     return sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
 
 
