@@ -141,6 +141,18 @@ def test_distances_of_scanpy(key):
     np.testing.assert_allclose(adata.obs["sdp_outlier_score"], score - np.median(score), atol=1e-3)
 
 
+def test_neighbors_of_old_files():
+    """They name no keys of ``obsp``, and hold the number of neighbours in an array, as scanpy's own example has it."""
+    adata = with_neighbors(cells(), n_neighbors=12)
+    expected = embed(adata, neighbors_key="neighbors", copy=True)
+    adata.uns["neighbors"] = {"params": {"method": "umap", "n_neighbors": np.array([12])}}
+    embed(adata, neighbors_key="neighbors")
+    np.testing.assert_array_equal(adata.obsm["X_sdp"], expected.obsm["X_sdp"])
+    assert adata.uns["X_sdp"]["params"]["n_neighbors"] == 12
+    with pytest.raises(ValueError, match=r"\(there are: 'neighbors'\), got 'knn'"):
+        embed(adata, neighbors_key="knn")
+
+
 def test_the_paper_program_on_distances_of_scanpy():
     adata = with_neighbors(cells())
     embed(adata, method="sdp", neighbors_key="neighbors", spread=0.1)
@@ -245,8 +257,10 @@ def test_new_cells_that_cannot_be_placed():
     with pytest.raises(ValueError, match=r"4 features.*6 features"):
         transform(cells(NEW[:, :4]), reference)
     embed(reference, store_model=False)
-    with pytest.raises(ValueError, match=r"`key` must be a key of `uns` with a model.*\(there are: none\), got 'X_sdp'"):
+    with pytest.raises(ValueError, match=r"`key`='X_sdp' has no model: .* store_model=False. Call it with store_model=True"):
         transform(cells(NEW), reference)
+    with pytest.raises(ValueError, match=r"`key` must be a key of `uns` with a model.*\(there are: none\), got 'X_umap'"):
+        transform(cells(NEW), reference, key="X_umap")
 
 
 def test_new_cells_have_the_genes_of_the_reference(tmp_path):
@@ -306,6 +320,9 @@ def test_frames_and_equal_cells():
     [
         ({"use_rep": "X_scvi"}, ValueError, r"`use_rep` must be 'X' or a key of `adata.obsm` \(there are: 'X_pca'\), got"),
         ({"neighbors_key": "knn"}, ValueError, r"`neighbors_key` must be .* \(there are: 'neighbors'\), got 'knn'"),
+        ({"neighbors_key": "leiden"}, ValueError, r"`neighbors_key` must be .* \(there are: 'neighbors'\), got 'leiden'"),
+        ({"neighbors_key": "neighbors", "use_rep": "X_pca"}, ValueError, "`use_rep` must be left out with `neighbors_key`="),
+        ({"neighbors_key": "neighbors", "metric": "cosine"}, ValueError, "`metric` must be left out .* got 'cosine'"),
         ({"method": "umap"}, ValueError, "`method` must be"),
         ({"key_added": "a/b"}, ValueError, "`key_added` must be a name without '/'.*got 'a/b'"),
         ({"key_added": ""}, ValueError, "`key_added`"),
@@ -316,6 +333,7 @@ def test_frames_and_equal_cells():
 )
 def test_wrong_names(arguments, error, text):
     adata = with_neighbors(cells())
+    adata.uns["leiden"] = {"params": {"resolution": 1}}
     with pytest.raises(error, match=text):
         embed(adata, **arguments)
     assert list(adata.obsm) == ["X_pca"]

@@ -44,7 +44,7 @@ def embed(
     adata: Any,
     *,
     method: str = "multiscale",
-    use_rep: str = "X_pca",
+    use_rep: str | None = None,
     neighbors_key: str | None = None,
     key_added: str = "X_sdp",
     store_model: bool = True,
@@ -59,12 +59,12 @@ def embed(
         In memory or backed; all that is read and written, but ``X``, is in memory in either case.
     method : {"multiscale", "sdp"}
         :class:`~elliptope.MultiscaleEmbedding`, or the paper's program, :class:`~elliptope.SDPEmbedding`.
-    use_rep : str
-        A key of ``adata.obsm``, or "X", which may be sparse but not on disk.
+    use_rep : str, optional
+        A key of ``adata.obsm``, or "X", which may be sparse but not on disk. Default: "X_pca".
     neighbors_key : str, optional
         Use the distances that ``scanpy.pp.neighbors`` has found, instead of ``use_rep``: "neighbors", or its ``key_added``.
-        ``n_neighbors`` is then that of scanpy by default, and the kernel "overlap". Such an embedding has no
-        :func:`transform`.
+        ``n_neighbors`` is then that of scanpy by default, and the kernel "overlap". ``use_rep`` and ``metric`` cannot be
+        given. Such an embedding has no :func:`transform`.
     key_added : str
         Where results are written.
     store_model : bool
@@ -98,9 +98,16 @@ def embed(
     check_choice("method", method, tuple(_METHODS))
     _check_key("key_added", key_added)
     if neighbors_key is None:
+        use_rep = "X_pca" if use_rep is None else use_rep
         source = {"use_rep": use_rep}
         X, features = _representation(adata, use_rep, without_pca=_RUN_PCA), _features(adata, use_rep)
     else:
+        for name, value in (("use_rep", use_rep), ("metric", parameters.get("metric"))):
+            if value is not None:
+                raise ValueError(
+                    f"`{name}` must be left out with `neighbors_key`={neighbors_key!r}, got {value!r}: distances are those "
+                    f"that scanpy.pp.neighbors has found."
+                )
         source = {"neighbors_key": neighbors_key}
         (X, n_neighbors), features = _distances(adata, neighbors_key), None
         parameters = {"kernel": "overlap", "metric": "precomputed", **n_neighbors, **parameters}
@@ -177,6 +184,9 @@ def transform(
 def layout(adata: Any, *, key: str = "X_sdp", key_added: str | None = None, copy: bool = False) -> Any:
     """Lay out an embedding in the plane by t-SNE, for ``scanpy.pl.embedding``; see ``docs/pictures.md`` for what it shows.
 
+    The layout of another AnnData, such as new cells, has nothing to do with this one: positions cannot be compared. To draw
+    new cells among those of the reference, use ``elliptope.plotting.EmbeddingDisplay(..., new=...)``.
+
     Parameters
     ----------
     adata : AnnData
@@ -203,6 +213,10 @@ def model(adata: Any, *, key: str = "X_sdp") -> CertifiedEmbedding:
     """The fitted estimator behind an embedding, for displays, reports and :func:`elliptope.recertify`."""
     _check_anndata("adata", adata)
     stored = adata.uns.get(key)
+    if isinstance(stored, Mapping) and "certificates" in stored and "model" not in stored:
+        raise ValueError(
+            f"`key`={key!r} has no model: `embed` was called with store_model=False. Call it with store_model=True."
+        )
     if not isinstance(stored, Mapping) or "model" not in stored:
         ours = [name for name, value in adata.uns.items() if isinstance(value, Mapping) and "model" in value]
         wanted = "a key of `uns` with a model, written by `embed(..., store_model=True)`"
@@ -280,14 +294,20 @@ def _check_features(found: list[str] | None, expected: Any, use_rep: str) -> Non
 
 def _distances(adata: Any, key: Any) -> tuple[sparse.csr_array, dict[str, int]]:
     """The graph of distances that scanpy has stored, and its number of neighbours, a cell counting itself."""
-    known = [name for name, value in adata.uns.items() if isinstance(value, Mapping) and "connectivities_key" in value]
-    if key not in adata.uns or not isinstance(adata.uns[key], Mapping):
+    # Old files have neither of the two keys in `uns`, and a single result.
+    known = [
+        name
+        for name, value in adata.uns.items()
+        if isinstance(value, Mapping) and (name == "neighbors" or {"connectivities_key", "distances_key"} & set(value))
+    ]
+    if key not in known:
         raise _unknown("neighbors_key", "a result of scanpy.pp.neighbors in `adata.uns`", known, key)
     name = str(adata.uns[key].get("distances_key", "distances"))
     if name not in adata.obsp:
         raise ValueError(f"`neighbors_key`={key!r} needs adata.obsp[{name!r}], which is not there.")
     n_neighbors = adata.uns[key].get("params", {}).get("n_neighbors")
-    return sparse.csr_array(adata.obsp[name]), {} if n_neighbors is None else {"n_neighbors": int(n_neighbors)}
+    # Old files hold an array of one number.
+    return sparse.csr_array(adata.obsp[name]), {} if n_neighbors is None else {"n_neighbors": np.asarray(n_neighbors).item()}
 
 
 def _make(cls: type[CertifiedEmbedding], parameters: dict[str, Any], store_model: bool) -> Any:
