@@ -120,6 +120,8 @@ def test_outliers_have_high_scores():
     adata = cells(far)
     embed(adata)
     assert roc_auc_score(np.arange(len(far)) >= N, adata.obs["sdp_outlier_score"]) > 0.99
+    embed(adata, method="sdp", kernel="neighbors", n_neighbors=30, key_added="X_far")  # far from the origin, too
+    assert roc_auc_score(np.arange(len(far)) >= N, np.linalg.norm(adata.obsm["X_far"], axis=1)) > 0.99
     new = cells(np.vstack([NEW, far[N:]]))
     transform(new, embed(cells(), copy=True))
     assert roc_auc_score(np.arange(len(new)) >= N_NEW, new.obs["sdp_outlier_score"]) > 0.99
@@ -301,6 +303,9 @@ def test_sparse_counts():
     embed(adata, use_rep="X", metric="cosine")
     est = MultiscaleEmbedding(metric="cosine", random_state=0).fit(sparse.csr_array(adata.X))
     np.testing.assert_array_equal(adata.obsm["X_sdp"], est.embedding_)
+    embed(adata, method="sdp", use_rep="X", kernel="neighbors", metric="cosine", key_added="X_paper")
+    est = SDPEmbedding(kernel="neighbors", metric="cosine", random_state=0).fit(adata.X.toarray())
+    np.testing.assert_allclose(adata.obsm["X_paper"] @ adata.obsm["X_paper"].T, est.embedding_ @ est.embedding_.T, atol=1e-3)
     with pytest.raises((TypeError, ValueError), match=r"(?i)sparse"):
         embed(adata, method="sdp", use_rep="X")
 
