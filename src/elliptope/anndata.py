@@ -160,6 +160,7 @@ def transform(
     AnnData or None
         None, unless ``copy``. ``obsm`` and the outlier scores in ``obs`` are as :func:`embed` has them, and ``uns`` holds
         the source. The scores of new cells and of those of the reference are not on one scale: the latter count themselves.
+        Take a threshold for new cells from others that were not embedded: ``docs/cells.md``.
     """
     _check_anndata("adata", adata)
     est = model(reference, key=key)
