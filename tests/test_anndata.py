@@ -1,5 +1,6 @@
 """Cells in an AnnData: what is written, what survives files, and what is refused."""
 
+import re
 import subprocess
 import sys
 import warnings
@@ -7,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.decomposition import PCA as SklearnPCA
 from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import NearestNeighbors
 
@@ -118,6 +120,8 @@ def test_outliers_have_high_scores():
     adata = cells(far)
     embed(adata)
     assert roc_auc_score(np.arange(len(far)) >= N, adata.obs["sdp_outlier_score"]) > 0.99
+    embed(adata, method="sdp", kernel="neighbors", n_neighbors=30, key_added="X_far")  # far from the origin, too
+    assert roc_auc_score(np.arange(len(far)) >= N, np.linalg.norm(adata.obsm["X_far"], axis=1)) > 0.99
     new = cells(np.vstack([NEW, far[N:]]))
     transform(new, embed(cells(), copy=True))
     assert roc_auc_score(np.arange(len(new)) >= N_NEW, new.obs["sdp_outlier_score"]) > 0.99
@@ -137,6 +141,18 @@ def test_distances_of_scanpy(key):
     np.testing.assert_allclose(Z @ Z.T, other @ other.T, atol=1e-3)
     score = log_scales(adata.obsm["X_pca"], n_neighbors=12) - 0.5 * exact.score_samples(adata.obsm["X_pca"])
     np.testing.assert_allclose(adata.obs["sdp_outlier_score"], score - np.median(score), atol=1e-3)
+
+
+def test_neighbors_of_old_files():
+    """They name no keys of ``obsp``, and hold the number of neighbours in an array, as scanpy's own example has it."""
+    adata = with_neighbors(cells(), n_neighbors=12)
+    expected = embed(adata, neighbors_key="neighbors", copy=True)
+    adata.uns["neighbors"] = {"params": {"method": "umap", "n_neighbors": np.array([12])}}
+    embed(adata, neighbors_key="neighbors")
+    np.testing.assert_array_equal(adata.obsm["X_sdp"], expected.obsm["X_sdp"])
+    assert adata.uns["X_sdp"]["params"]["n_neighbors"] == 12
+    with pytest.raises(ValueError, match=r"\(there are: 'neighbors'\), got 'knn'"):
+        embed(adata, neighbors_key="knn")
 
 
 def test_the_paper_program_on_distances_of_scanpy():
@@ -216,6 +232,24 @@ def test_new_cells():
     assert new.uns["X_new"]["params"] == {"reference": "X_sdp", "use_rep": "X_pca"}
 
 
+def test_new_cells_without_components_are_projected():
+    """The error has the code, which gives what scanpy.pp.pca would have given them."""
+    reference, new = cells(), cells(NEW)
+    counts = reference.X.toarray().astype(np.float64)
+    pca = SklearnPCA(5).fit(counts)
+    reference.varm["PCs"], reference.obsm["X_pca"] = pca.components_.T, pca.transform(counts)
+    embed(reference)
+    del new.obsm["X_pca"]
+    with pytest.raises(ValueError, match=r"Do not run scanpy.pp.pca on the new cells") as caught:
+        transform(new, reference)
+    code = re.search(r"adata\.obsm\['X_pca'\] = .*\)(?=\. See)", str(caught.value)).group()
+    for kind in (sparse.csr_matrix, sparse.csr_array, lambda X: X.toarray()):
+        reference.X, new.X = kind(reference.X), kind(new.X)
+        exec(code, {"np": np, "adata": new, "reference": reference})
+        np.testing.assert_allclose(new.obsm["X_pca"], pca.transform(sparse.csr_array(new.X).toarray()), atol=1e-5)
+    transform(new, reference)
+
+
 def test_new_cells_that_cannot_be_placed():
     reference = with_neighbors(cells())
     embed(reference, neighbors_key="neighbors")
@@ -225,8 +259,43 @@ def test_new_cells_that_cannot_be_placed():
     with pytest.raises(ValueError, match=r"4 features.*6 features"):
         transform(cells(NEW[:, :4]), reference)
     embed(reference, store_model=False)
-    with pytest.raises(ValueError, match=r"`key` must be a key of `uns` with a model.*\(there are: none\), got 'X_sdp'"):
+    with pytest.raises(ValueError, match=r"`key`='X_sdp' has no model: .* store_model=False. Call it with store_model=True"):
         transform(cells(NEW), reference)
+    with pytest.raises(ValueError, match=r"`key` must be a key of `uns` with a model.*\(there are: none\), got 'X_umap'"):
+        transform(cells(NEW), reference, key="X_umap")
+
+
+def test_new_cells_have_the_genes_of_the_reference(tmp_path):
+    reference = cells()
+    embed(reference, use_rep="X", metric="cosine")
+    reference.write_h5ad(tmp_path / "reference.h5ad")
+    new, read = cells(NEW), anndata.read_h5ad(tmp_path / "reference.h5ad")
+    transform(new, read)
+    in_order = new.obsm["X_sdp"]
+    other = new[:, [1, 0, *range(2, 40)]].copy()
+    with pytest.raises(ValueError, match=r"40 genes.*number 0: '1', and '0' in the reference. All are there: pass adata"):
+        transform(other, read)
+    again = other[:, read.uns["X_sdp"]["features"]].copy()
+    transform(again, read)
+    np.testing.assert_array_equal(again.obsm["X_sdp"], in_order)
+    renamed = cells(NEW)
+    renamed.var_names = [*map(str, range(39)), "CD3D"]
+    with pytest.raises(ValueError, match=r"number 39: 'CD3D', and '39' in the reference. 1 of the reference are missing"):
+        transform(renamed, read)
+    with pytest.raises(ValueError, match=r"40 genes.*has 30.*number 30: '\(none\)', and '30'.*10 of the reference"):
+        transform(new[:, :30].copy(), read)
+
+
+def test_new_cells_have_the_columns_of_the_reference():
+    pd = pytest.importorskip("pandas")
+    reference, new = cells(), cells(NEW)
+    reference.obsm["frame"] = pd.DataFrame(PCA, index=reference.obs_names, columns=list("abcdef"))
+    new.obsm["frame"] = pd.DataFrame(NEW, index=new.obs_names, columns=list("abcdef"))
+    embed(reference, use_rep="frame")
+    transform(new, reference)
+    new.obsm["frame"] = new.obsm["frame"][list("abcdfe")]
+    with pytest.raises(ValueError, match=r"6 columns of obsm\['frame'\].*number 4: 'f', and 'e'.*in another order"):
+        transform(new, reference)
 
 
 def test_sparse_counts():
@@ -234,6 +303,9 @@ def test_sparse_counts():
     embed(adata, use_rep="X", metric="cosine")
     est = MultiscaleEmbedding(metric="cosine", random_state=0).fit(sparse.csr_array(adata.X))
     np.testing.assert_array_equal(adata.obsm["X_sdp"], est.embedding_)
+    embed(adata, method="sdp", use_rep="X", kernel="neighbors", metric="cosine", key_added="X_paper")
+    est = SDPEmbedding(kernel="neighbors", metric="cosine", random_state=0).fit(adata.X.toarray())
+    np.testing.assert_allclose(adata.obsm["X_paper"] @ adata.obsm["X_paper"].T, est.embedding_ @ est.embedding_.T, atol=1e-3)
     with pytest.raises((TypeError, ValueError), match=r"(?i)sparse"):
         embed(adata, method="sdp", use_rep="X")
 
@@ -253,6 +325,9 @@ def test_frames_and_equal_cells():
     [
         ({"use_rep": "X_scvi"}, ValueError, r"`use_rep` must be 'X' or a key of `adata.obsm` \(there are: 'X_pca'\), got"),
         ({"neighbors_key": "knn"}, ValueError, r"`neighbors_key` must be .* \(there are: 'neighbors'\), got 'knn'"),
+        ({"neighbors_key": "leiden"}, ValueError, r"`neighbors_key` must be .* \(there are: 'neighbors'\), got 'leiden'"),
+        ({"neighbors_key": "neighbors", "use_rep": "X_pca"}, ValueError, "`use_rep` must be left out with `neighbors_key`="),
+        ({"neighbors_key": "neighbors", "metric": "cosine"}, ValueError, "`metric` must be left out .* got 'cosine'"),
         ({"method": "umap"}, ValueError, "`method` must be"),
         ({"key_added": "a/b"}, ValueError, "`key_added` must be a name without '/'.*got 'a/b'"),
         ({"key_added": ""}, ValueError, "`key_added`"),
@@ -263,6 +338,7 @@ def test_frames_and_equal_cells():
 )
 def test_wrong_names(arguments, error, text):
     adata = with_neighbors(cells())
+    adata.uns["leiden"] = {"params": {"resolution": 1}}
     with pytest.raises(error, match=text):
         embed(adata, **arguments)
     assert list(adata.obsm) == ["X_pca"]

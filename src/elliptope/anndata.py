@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Mapping
 from inspect import isfunction
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,12 @@ from .plotting.view import Options, picture
 __all__ = ["embed", "layout", "model", "transform"]
 
 _METHODS: dict[str, type[CertifiedEmbedding]] = {"multiscale": MultiscaleEmbedding, "sdp": SDPEmbedding}
+_RUN_PCA = "Run scanpy.pp.pca(adata) first."
+_PROJECT = (
+    "Do not run scanpy.pp.pca on the new cells: it would find other components. Project them on those of the reference, "
+    "with its genes: adata.obsm['X_pca'] = np.asarray(adata[:, reference.var_names].X @ reference.varm['PCs'] - "
+    "reference.X.mean(axis=0) @ reference.varm['PCs']). See 'New cells' in docs/cells.md."
+)
 # Of a certificate, what `uns` holds.
 _NUMBERS = ("objective", "upper_bound", "relative_gap", "failure_probability", "stationarity", "distance_bound")
 
@@ -37,7 +44,7 @@ def embed(
     adata: Any,
     *,
     method: str = "multiscale",
-    use_rep: str = "X_pca",
+    use_rep: str | None = None,
     neighbors_key: str | None = None,
     key_added: str = "X_sdp",
     store_model: bool = True,
@@ -52,12 +59,12 @@ def embed(
         In memory or backed; all that is read and written, but ``X``, is in memory in either case.
     method : {"multiscale", "sdp"}
         :class:`~elliptope.MultiscaleEmbedding`, or the paper's program, :class:`~elliptope.SDPEmbedding`.
-    use_rep : str
-        A key of ``adata.obsm``, or "X", which may be sparse but not on disk.
+    use_rep : str, optional
+        A key of ``adata.obsm``, or "X", which may be sparse but not on disk. Default: "X_pca".
     neighbors_key : str, optional
         Use the distances that ``scanpy.pp.neighbors`` has found, instead of ``use_rep``: "neighbors", or its ``key_added``.
-        ``n_neighbors`` is then that of scanpy by default, and the kernel "overlap". Such an embedding has no
-        :func:`transform`.
+        ``n_neighbors`` is then that of scanpy by default, and the kernel "overlap". ``use_rep`` and ``metric`` cannot be
+        given. Such an embedding has no :func:`transform`.
     key_added : str
         Where results are written.
     store_model : bool
@@ -77,7 +84,8 @@ def embed(
           neighbours it is :math:`\log s(x) - \frac12 \log m(x)`, s being the distance to the ``n_neighbors``-th nearest cell
           and m the density, which is small where the neighbours of a cell have other neighbours.
         - ``uns["X_sdp"]``: a dictionary with ``method``, ``params``, ``status``, ``certificates`` (arrays with an entry per
-          scale, for ``pandas.DataFrame``), ``versions`` and ``model``.
+          scale, for ``pandas.DataFrame``), ``versions``, ``model``, and ``features``: the genes where ``use_rep`` is "X",
+          or the columns of a data frame.
 
     Examples
     --------
@@ -90,11 +98,18 @@ def embed(
     check_choice("method", method, tuple(_METHODS))
     _check_key("key_added", key_added)
     if neighbors_key is None:
+        use_rep = "X_pca" if use_rep is None else use_rep
         source = {"use_rep": use_rep}
-        X = _representation(adata, use_rep)
+        X, features = _representation(adata, use_rep, without_pca=_RUN_PCA), _features(adata, use_rep)
     else:
+        for name, value in (("use_rep", use_rep), ("metric", parameters.get("metric"))):
+            if value is not None:
+                raise ValueError(
+                    f"`{name}` must be left out with `neighbors_key`={neighbors_key!r}, got {value!r}: distances are those "
+                    f"that scanpy.pp.neighbors has found."
+                )
         source = {"neighbors_key": neighbors_key}
-        X, n_neighbors = _distances(adata, neighbors_key)
+        (X, n_neighbors), features = _distances(adata, neighbors_key), None
         parameters = {"kernel": "overlap", "metric": "precomputed", **n_neighbors, **parameters}
     est = _make(_METHODS[method], {"random_state": 0, **parameters}, store_model).fit(X)
     scores = outlier_scores(est, None if len(est.training_.rows) == X.shape[0] else X)
@@ -103,6 +118,7 @@ def embed(
     adata.uns[key_added] = {
         "method": type(est).__name__,
         "params": {**source, **_storable(est.get_params(deep=False))},
+        **({} if features is None else {"features": np.array(features, dtype=object)}),
         "status": est.status_,
         "certificates": _certificates(est),
         "versions": _storable(versions("anndata")),
@@ -126,7 +142,8 @@ def transform(
     ----------
     adata : AnnData
         New cells, with the representation that ``reference`` was embedded by: the same principal components, for instance,
-        which ``scanpy.tl.ingest`` or ``(X - mean) @ reference.varm["PCs"]`` gives.
+        which are ``(X - mean) @ reference.varm["PCs"]``, ``mean`` being that of the reference. With "X", the genes must be
+        those of the reference, in the same order.
     reference : AnnData
         With results of :func:`embed`, possibly read from a file.
     key : str
@@ -143,6 +160,7 @@ def transform(
     AnnData or None
         None, unless ``copy``. ``obsm`` and the outlier scores in ``obs`` are as :func:`embed` has them, and ``uns`` holds
         the source. The scores of new cells and of those of the reference are not on one scale: the latter count themselves.
+        Take a threshold for new cells from others that were not embedded: ``docs/cells.md``.
     """
     _check_anndata("adata", adata)
     est = model(reference, key=key)
@@ -155,7 +173,8 @@ def transform(
             f"new cells have none to them. Embed it with `use_rep`."
         )
     use_rep = str(source["use_rep"]) if use_rep is None else use_rep
-    X = _representation(adata, use_rep)
+    X = _representation(adata, use_rep, without_pca=_PROJECT)
+    _check_features(_features(adata, use_rep), reference.uns[key].get("features"), use_rep)
     Z, scores = est.transform(X), outlier_scores(est, X)
     adata = _target(adata, copy)
     _write(adata, key_added, Z, scores)
@@ -165,6 +184,9 @@ def transform(
 
 def layout(adata: Any, *, key: str = "X_sdp", key_added: str | None = None, copy: bool = False) -> Any:
     """Lay out an embedding in the plane by t-SNE, for ``scanpy.pl.embedding``; see ``docs/pictures.md`` for what it shows.
+
+    The layout of another AnnData, such as new cells, has nothing to do with this one: positions cannot be compared. To draw
+    new cells among those of the reference, use ``elliptope.plotting.EmbeddingDisplay(..., new=...)``.
 
     Parameters
     ----------
@@ -192,6 +214,10 @@ def model(adata: Any, *, key: str = "X_sdp") -> CertifiedEmbedding:
     """The fitted estimator behind an embedding, for displays, reports and :func:`elliptope.recertify`."""
     _check_anndata("adata", adata)
     stored = adata.uns.get(key)
+    if isinstance(stored, Mapping) and "certificates" in stored and "model" not in stored:
+        raise ValueError(
+            f"`key`={key!r} has no model: `embed` was called with store_model=False. Call it with store_model=True."
+        )
     if not isinstance(stored, Mapping) or "model" not in stored:
         ours = [name for name, value in adata.uns.items() if isinstance(value, Mapping) and "model" in value]
         wanted = "a key of `uns` with a model, written by `embed(..., store_model=True)`"
@@ -220,8 +246,8 @@ def _unknown(name: str, wanted: str, known: Iterable[str], value: Any) -> ValueE
     return ValueError(f"`{name}` must be {wanted} (there are: {', '.join(map(repr, known)) or 'none'}), got {value!r}.")
 
 
-def _representation(adata: Any, use_rep: Any) -> Any:
-    """The rows that stand for the cells, (n, p), dense or sparse."""
+def _representation(adata: Any, use_rep: Any, *, without_pca: str) -> Any:
+    """The rows that stand for the cells, (n, p), dense or sparse. ``without_pca``: what to do where "X_pca" is missing."""
     if isinstance(use_rep, str) and use_rep == "X":
         if adata.X is None:
             raise ValueError("`use_rep`='X' needs `adata.X`, which is None.")
@@ -235,21 +261,54 @@ def _representation(adata: Any, use_rep: Any) -> Any:
         X = adata.obsm[use_rep]
     else:
         error = _unknown("use_rep", "'X' or a key of `adata.obsm`", adata.obsm, use_rep)
-        hint = " Run scanpy.pp.pca(adata) first." if use_rep == "X_pca" else ""
-        raise ValueError(f"{error}{hint}")
+        raise ValueError(f"{error} {without_pca}") if use_rep == "X_pca" else error
     return sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
+
+
+def _features(adata: Any, use_rep: str) -> list[str] | None:
+    """Names of the columns of a representation: the genes, the columns of a data frame, or none."""
+    names = adata.var_names if use_rep == "X" else getattr(adata.obsm[use_rep], "columns", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def _check_features(found: list[str] | None, expected: Any, use_rep: str) -> None:
+    """Raise where new cells have other genes than the reference, or the same in another order."""
+    if found is None or expected is None or found == list(expected):
+        return
+    what = "genes" if use_rep == "X" else f"columns of obsm[{use_rep!r}]"
+    pairs = enumerate(zip_longest(found, expected, fillvalue="(none)"))
+    k, (name, wanted) = next((k, pair) for k, pair in pairs if pair[0] != pair[1])
+    there = set(found)
+    missing = [name for name in expected if name not in there]
+    if missing:
+        hint = f"{len(missing)} of the reference are missing, the first {missing[0]!r}."
+    elif use_rep == "X":
+        hint = "All are there: pass adata[:, reference.uns[key]['features']].copy()."
+    else:
+        hint = "All are there, in another order or among others."
+    raise ValueError(
+        f"`adata` must have the {len(expected)} {what} that `reference` was embedded by, in the same order, and has "
+        f"{len(found)}. Counted from 0, the first that differs is number {k}: {name!r}, and {wanted!r} in the reference. "
+        f"{hint}"
+    )
 
 
 def _distances(adata: Any, key: Any) -> tuple[sparse.csr_array, dict[str, int]]:
     """The graph of distances that scanpy has stored, and its number of neighbours, a cell counting itself."""
-    known = [name for name, value in adata.uns.items() if isinstance(value, Mapping) and "connectivities_key" in value]
-    if key not in adata.uns or not isinstance(adata.uns[key], Mapping):
+    # Old files have neither of the two keys in `uns`, and a single result.
+    known = [
+        name
+        for name, value in adata.uns.items()
+        if isinstance(value, Mapping) and (name == "neighbors" or {"connectivities_key", "distances_key"} & set(value))
+    ]
+    if key not in known:
         raise _unknown("neighbors_key", "a result of scanpy.pp.neighbors in `adata.uns`", known, key)
     name = str(adata.uns[key].get("distances_key", "distances"))
     if name not in adata.obsp:
         raise ValueError(f"`neighbors_key`={key!r} needs adata.obsp[{name!r}], which is not there.")
     n_neighbors = adata.uns[key].get("params", {}).get("n_neighbors")
-    return sparse.csr_array(adata.obsp[name]), {} if n_neighbors is None else {"n_neighbors": int(n_neighbors)}
+    # Old files hold an array of one number.
+    return sparse.csr_array(adata.obsp[name]), {} if n_neighbors is None else {"n_neighbors": np.asarray(n_neighbors).item()}
 
 
 def _make(cls: type[CertifiedEmbedding], parameters: dict[str, Any], store_model: bool) -> Any:
