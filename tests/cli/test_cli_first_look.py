@@ -63,11 +63,12 @@ def test_one_command_makes_a_page_and_says_what_was_done(cli, folder):
 def test_the_page_colours_by_all_columns_as_they_are_in_the_file(cli, folder):
     data = Page(report(cli)[1]).data()
     fields = {field["name"]: field for field in data["fields"]}
-    assert list(fields) == ["mass", "bill", "kind", "day (year)", "speed", "note", "number"]
+    assert list(fields) == ["mass", "bill", "kind", "day", "speed", "note", "number"]
     np.testing.assert_allclose(decode(fields["mass"]["values"], "<f4"), MESSY["mass"])  # neither filled in nor scaled
     assert fields["kind"]["names"] == ["u", "v", "w"]
-    years = decode(fields["day (year)"]["values"], "<f4")
-    assert (years[0], years[-1]) == pytest.approx((2020, 2020 + 1.5 * (N - 1) / 365.25), abs=0.01)
+    days = pandas.to_datetime(MESSY["day"]) - pandas.Timestamp("1970-01-01")
+    np.testing.assert_array_equal(decode(fields["day"]["values"], "<f4"), days.dt.days)
+    assert [name for name, field in fields.items() if field.get("dates")] == ["day"]
     assert data["names"] == MESSY["PassengerId"].astype(str).tolist()
 
 
@@ -87,6 +88,15 @@ def test_options_say_otherwise(cli, folder):
     assert "columns differ" in report(cli, "--no-standardize", table="clean.csv")[0]
     outcome = cli("report", "t.csv", "--columns", "bill,note", "-o", "q.html")
     assert "column 7 ('note'): 1 cell of text" in outcome.err  # not left out, for it was asked for
+
+
+def test_the_page_says_how_a_doubtful_first_line_was_read(cli, folder):
+    CLEAN.rename(columns={"mass": "2000", "bill": "2001"}).to_csv("years.csv", index_label="place")
+    table = pandas.read_csv("years.csv")
+    table.assign(place=[f"place {k}" for k in range(N)]).to_csv("years.csv", index=False)
+    said, text = report(cli, table="years.csv")
+    assert "40 rows, 2 features" in said
+    assert "Line 1 has text and numbers, and was read as the names of the columns (--no-header if it is data)." in text
 
 
 def test_only_named_columns_are_standardised(cli, folder):
@@ -109,3 +119,12 @@ def test_a_decimal_comma_is_an_error_and_no_text(cli, folder):
     outcome = cli("report", "t.csv", "--delimiter", ";", "-o", "q.html")
     assert outcome.code == 1
     assert "--decimal" in outcome.err
+
+
+def test_a_date_that_was_filled_in_is_shown_as_a_date(cli, folder):
+    CLEAN.assign(day=MESSY["day"].mask(np.arange(N) < 3)).to_csv("t.csv", index=False)
+    median = pandas.to_datetime(MESSY["day"][3:]).median()
+    assert f"day (3 by {median:%Y-%m-%d})" in report(cli, "--dates")[0]
+    cli("fit", "t.csv", "--dates", "--impute", "median", "--standardize", "-o", "m")
+    field = Page(report(cli, table="m")[1]).data()["fields"][-1]
+    assert (field["name"], field["dates"]) == ("day", True)

@@ -101,6 +101,28 @@ def test_hover_shows_the_chosen_columns(open_report, wine):
     assert browser.errors() == []
 
 
+def test_dates_are_shown_as_dates(open_report):
+    days = np.datetime64("2013-01-01") + np.arange(178) * np.timedelta64(44, "h")
+    days[3] = np.datetime64("NaT")
+    report = collect(fit(WINE), columns={"when": days}, bandwidths=None)
+    browser = open_report(report)
+    browser.choose("#colour", "when")
+    assert [span.text for span in browser.find_all("#legend .bar span")] == [
+        str(days[k])[:10] for k in (2, 175)
+    ]  # quantiles
+    assert browser.run("return [0, 3, 177].map((i) => textOf(report.fields[0], i))") == [
+        "2013-01-01",
+        "",
+        str(days[177])[:10],
+    ]
+    browser.find("#query").send_keys("177", chromium.ENTER)
+    browser.settle()
+    assert browser.run("return differences.rows[0].cells[1].textContent") == str(days[177])[:10]
+    assert browser.run("return selectionTable()").splitlines()[1] == f"177,{str(days[177])[:10]}"
+    assert "2013-01-01" in browser.run("return document.querySelector('[aria-label=\"Table of columns\"]').innerText")
+    assert browser.errors() == []
+
+
 def test_search_and_press(open_report, wine):
     """Rows are found by number or name, and brought into view; a press selects a row, with shift one more."""
     browser = open_report(wine)

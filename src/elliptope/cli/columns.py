@@ -9,7 +9,7 @@ import numpy as np
 
 from .._utils.arrays import Array
 from .errors import counted
-from .preparation import as_days, missing_cells
+from .preparation import as_dates, as_days, missing_cells
 from .tables import Raw, Reader
 from .tables.cells import Texts
 
@@ -17,7 +17,6 @@ from .tables.cells import Texts
 _MOST_MISSING = 0.5
 # Names of identifiers: id, car_id, "Sample ID", PassengerId; not "paid".
 _IDENTIFIER = re.compile(r"(.*[^a-zA-Z])?[iI][dD]|.*[a-z]I[dD]")
-_DAYS_OF_A_YEAR = 365.2425
 NAMES_ROWS, COUNTS_ROWS = "names of the rows", "counts the rows"
 
 
@@ -62,7 +61,7 @@ def row_names(reader: Reader, raw: Raw, features: Sequence[int]) -> int | None:
 
 
 def as_shown(reader: Reader, raw: Raw, features: Sequence[int]) -> dict[str, Array]:
-    """Columns as a page shows them, used or not: numbers, text, and dates as years. Empty ones are left out."""
+    """Columns as a page shows them, used or not: numbers, text and dates. Empty ones are left out."""
     found: dict[str, Array] = {}
     for k, j in enumerate(features):
         x, texts = raw.X[:, k], raw.texts.get(j)
@@ -72,9 +71,9 @@ def as_shown(reader: Reader, raw: Raw, features: Sequence[int]) -> dict[str, Arr
             found[name] = as_text(x, texts)
         elif kind == "dates":
             assert texts is not None
-            years = np.full(len(x), np.nan)
-            years[texts.rows] = [1970 + (as_days(cell) or 0.0) / _DAYS_OF_A_YEAR for cell in texts.cells]
-            found[f"{name} (year)"] = years
+            days = np.full(len(x), np.nan)
+            days[texts.rows] = [as_days(cell) for cell in texts.cells]
+            found[name] = as_dates(days)
         elif kind != "empty":
             found[name] = x.copy()  # missing values will be filled in
     return found

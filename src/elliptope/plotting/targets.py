@@ -32,12 +32,13 @@ class Classes:
 
 @dataclass(frozen=True)
 class Values:
-    """A number for every row, NaN where there is none."""
+    """A number for every row, NaN where there is none. ``dates``: days since 1970-01-01."""
 
     values: Array
+    dates: bool = False
 
     def split(self, n: int) -> tuple[Values, Values]:
-        return Values(self.values[:n]), Values(self.values[n:])
+        return replace(self, values=self.values[:n]), replace(self, values=self.values[n:])
 
 
 Target = Classes | Values

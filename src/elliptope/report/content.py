@@ -33,13 +33,17 @@ from .slider import make_slider
 
 @dataclass(frozen=True)
 class Column:
-    """Name and range of a column of the data; NaN for one of classes, of which there are ``n_classes``."""
+    """Name and range of a column of the data; NaN for one of classes, of which there are ``n_classes``.
+
+    ``dates``: the numbers are days since 1970-01-01.
+    """
 
     name: str
     low: float
     median: float
     high: float
     n_classes: int = 0
+    dates: bool = False
 
 
 @dataclass(frozen=True)
@@ -276,7 +280,7 @@ def _described(name: str, values: Target) -> Column:
         return Column(name, np.nan, np.nan, np.nan, len(values.names) - bool(values.rest) + values.rest)
     known = values.values[np.isfinite(values.values)]
     low, median, high = (known.min(), np.median(known), known.max()) if len(known) else [np.nan] * 3
-    return Column(name, float(low), float(median), float(high))
+    return Column(name, float(low), float(median), float(high), dates=values.dates)
 
 
 def _ranges(points: Any) -> tuple[Array, Array, Array]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array
-from ..plotting.targets import Classes, Target, check_target, read_target
+from ..plotting.targets import Classes, Target, Values, check_target, read_target
 
 # Classes with a colour and a symbol of their own.
 _MAX_CLASSES = 20
@@ -37,10 +37,12 @@ def check_labels(y: Any, labels: Any, n: int, rows: Array) -> tuple[Target | Non
 
 
 def read_column(values: Array) -> Target:
-    """A column as classes, of which there are at most 20, or as numbers. Numbers are no classes, however few there are."""
+    """A column as classes, of which there are at most 20, or as numbers or dates. These are no classes, however few."""
     known = _known(values)
+    if known.dtype.kind == "M":
+        return Values((known - np.datetime64("1970-01-01")) / np.timedelta64(1, "D"), dates=True)
     try:
-        return _limit(read_target(known, categorical=known.dtype.kind in "bM"))
+        return _limit(read_target(known, categorical=known.dtype.kind == "b"))
     except ValueError:  # not all are numbers
         return _limit(read_target(known, categorical=True))
 

@@ -17,7 +17,7 @@ from .._utils.arrays import Array
 from ..plotting.targets import Classes, Target, Values
 from .content import Report
 from .fields import single_precision
-from .numbers import count_text, number_text
+from .numbers import count_text, date_text, number_text
 from .verdicts import PARAMETERS, definitions, fit_facts, fit_words, of_fit, scale_text, share_list, verdict_text
 from .words import PICTURES, read_picture, share_text
 
@@ -104,7 +104,7 @@ def _field(name: str, column: Target) -> dict[str, Any]:
     """A column by which rows are coloured, compared and described."""
     if isinstance(column, Classes):
         return {"name": name, "names": list(column.names), "codes": _base64(column.codes, "<i4"), "rest": column.rest}
-    return {"name": name, "values": _base64(single_precision(column.values), "<f4")}
+    return {"name": name, "values": _base64(single_precision(column.values), "<f4"), "dates": column.dates}
 
 
 def _parameter(report: Report) -> str:
@@ -258,15 +258,10 @@ def _path(report: Report) -> str:
 
 
 def _columns(report: Report) -> str:
-    rows = [
-        [
-            escape(c.name),
-            number_text(c.low),
-            count_text(c.n_classes, "value") if c.n_classes else number_text(c.median),
-            number_text(c.high),
-        ]
-        for c in report.table[:_MAX_COLUMNS]
-    ]
+    rows = []
+    for c in report.table[:_MAX_COLUMNS]:
+        low, median, high = map(date_text if c.dates else number_text, (c.low, c.median, c.high))
+        rows.append([escape(c.name), low, count_text(c.n_classes, "value") if c.n_classes else median, high])
     return _table(["Column", "Lowest", "Median", "Highest"], rows, figures=3)
 
 

@@ -19,7 +19,8 @@ function difference(field) {
 }
 
 /* Medians, and Cliff's delta: the probability that a selected value is above another, less the probability that it is below. */
-function valueDifference({ values }) {
+function valueDifference(field) {
+  const { values } = field;
   const chosen = sortedValues(values, 1);
   const others = sortedValues(values, 0);
   if (!chosen.length || !others.length) return { effect: 0, chosen: "", others: "" };
@@ -29,7 +30,7 @@ function valueDifference({ values }) {
     while (notAbove < others.length && others[notAbove] <= value) notAbove += 1;
     sum += below - (others.length - notAbove);
   }
-  const [a, b] = [chosen, others].map((sorted) => numberText(median(sorted)));
+  const [a, b] = [chosen, others].map((sorted) => valueText(field, median(sorted)));
   return { effect: sum / (chosen.length * others.length), chosen: a, others: b };
 }
 
