@@ -46,7 +46,8 @@ def test_one_command_makes_a_page_and_says_what_was_done(cli, folder):
         "6 columns left out: PassengerId (names of the rows), kind (text, 3 values), day (dates), "
         "speed (30 of 40 cells missing), "
         "note (1 cell of text among 39 numbers, the first 'n.d.' in row 1 (line 2)), number (counts the rows). "
-        f"Missing values filled in by the median, or the most frequent text: mass (3 by {MESSY['mass'].median():.6g})."
+        f"Missing values filled in by the median, or the most frequent text: mass (3 by {MESSY['mass'].median():.6g}). "
+        "Rows that were filled in alike may form a group for that reason alone."
     )
     assert f"t.csv: {done}" in said
     for option in ("--one-hot", "--dates", "--drop-missing", "--impute median", "--no-standardize"):
@@ -128,3 +129,17 @@ def test_a_date_that_was_filled_in_is_shown_as_a_date(cli, folder):
     cli("fit", "t.csv", "--dates", "--impute", "median", "--standardize", "-o", "m")
     field = Page(report(cli, table="m")[1]).data()["fields"][-1]
     assert (field["name"], field["dates"]) == ("day", True)
+
+
+def test_rows_that_are_equal_are_all_on_the_page(cli, folder):
+    CLEAN.assign(place=[f"place {k}" for k in range(N)]).iloc[[*range(N), 3, 3]].assign(
+        place=[f"place {k}" for k in range(N + 2)]
+    ).to_csv("t.csv", index=False)
+    said, text = report(cli, "--save-model", "m")
+    sentence = "2 rows at the place of an earlier one, equal in all embedded columns."
+    assert f"t.csv: {sentence}" in said
+    for page in (text, report(cli, table="m")[1]):
+        assert sentence in page
+        data = Page(page).data()
+        assert data["names"][-1] == f"place {N + 1}"
+        assert decode(data["fields"][0]["values"], "<f4")[-1] == CLEAN["mass"][3]

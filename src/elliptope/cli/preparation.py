@@ -244,7 +244,10 @@ class Preparation:
             said.append(f"{counted(len(self.dropped), 'row')} with missing values left out.")
         if filled := [f for f in self.features if f.n_filled]:
             columns = _some(f"{f.handle} ({f.n_filled} by {f.shown_fill})" for f in filled)
-            said.append(f"Missing values filled in by the median, or the most frequent text: {columns}.")
+            said.append(
+                f"Missing values filled in by the median, or the most frequent text: {columns}. "
+                "Rows that were filled in alike may form a group for that reason alone."
+            )
         if self.sample:
             said.append(f"{len(self.sample)} of {self.n_sampled} rows used, a random sample.")
         return said

@@ -269,14 +269,21 @@ def _columns_note(report: Report) -> str:
     if report.columns is None:
         return "The rows were given by their similarities (a kernel matrix) or distances (a graph), without columns."
     text = f"{count_text(len(report.rows), 'row')} and {count_text(len(report.columns), 'column')} were embedded."
+    if equal := equal_rows(report):
+        text += f" {equal}"
     if report.n_left_out:
-        equal = " or equal to another" if _of_neighbors(report) else ""
-        text += f" {count_text(report.n_left_out, 'row')} of weight zero{equal} left out."
+        text += f" {count_text(report.n_left_out, 'row')} of weight zero left out."
     if report.preparation:
         text += f" {report.preparation}"
     if len(report.table) > _MAX_COLUMNS:
         text += f" The first {_MAX_COLUMNS} columns:"
     return text
+
+
+def equal_rows(report: Report) -> str | None:
+    """A sentence on rows that lie at the place of another, if there are any."""
+    rows = count_text(report.n_equal, "row")
+    return f"{rows} at the place of an earlier one, equal in all embedded columns." if report.n_equal else None
 
 
 def _of_neighbors(report: Report) -> bool:

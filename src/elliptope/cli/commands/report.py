@@ -17,6 +17,8 @@ import numpy as np
 
 from ...report.comparison import comparison_bytes
 from ...report.content import Report, collect
+from ...report.render import equal_rows
+from ...report.rows import shown_rows
 from ...report.write import page_bytes
 from ..console import Console
 from ..data import Column
@@ -102,6 +104,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
             file.write(page_bytes(report))
         else:
             file.write(comparison_bytes(report, _report(args, other, console, args.compare, shown, doubt), title))
+    if equal := equal_rows(report):
+        console.note(f"{model.source or args.input}: {equal}")
     asks = {"σ": "--bandwidths", "k": "--neighbor-counts"}.get(report.symbol or "")
     if report.note and not report.interrupted:  # that has had its warning
         console.note(f"{report.note} ({asks} asks for others)" if asks else report.note)
@@ -156,13 +160,14 @@ def _counts(text: str) -> list[int]:
 
 def _columns(model: Model) -> dict[str, Any] | None:
     """The columns as they are in the table; None where they were embedded as they are."""
-    points, rows = model.est.training_.points, model.est.training_.rows
+    points = model.est.training_.points
     if model.standardizer is None or points is None:
         return None
     n = len(model.est.embedding_)
     names = model.names or [f"column {j + 1}" for j in range(points.shape[1])]
     values = np.full((n, points.shape[1]), np.nan)
-    values[rows] = points * model.standardizer.scale + model.standardizer.mean
+    rows, place = shown_rows(model.est)
+    values[rows] = points[place] * model.standardizer.scale + model.standardizer.mean
     columns: dict[str, Any] = dict(zip(names, values.T, strict=True))
     for feature, span in zip(model.preparation.features, model.preparation.spans, strict=True):
         if feature.kind == "date":
