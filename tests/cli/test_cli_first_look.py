@@ -143,3 +143,29 @@ def test_rows_that_are_equal_are_all_on_the_page(cli, folder):
         data = Page(page).data()
         assert data["names"][-1] == f"place {N + 1}"
         assert decode(data["fields"][0]["values"], "<f4")[-1] == CLEAN["mass"][3]
+
+
+def test_a_column_that_counts_the_rows_gives_way_to_one_with_names(cli, folder):
+    CLEAN.assign(car=[f"car {k}" for k in range(N)]).to_csv("t.csv")  # with the index of pandas, 0, 1, 2, ...
+    said, text = report(cli)
+    assert "2 columns left out: column 1 (counts the rows), car (names of the rows)." in said
+    assert "has the names of the rows, as with --id" not in said
+    assert Page(text).data()["names"] == [f"car {k}" for k in range(N)]
+    CLEAN.to_csv("t.csv")
+    said, text = report(cli)
+    assert "column 1 has the names of the rows, as with --id 1" in said
+    CLEAN.assign(car=[f"car {k}" for k in range(N)]).rename(index=lambda k: f"r{k}").to_csv("t.csv")
+    assert Page(report(cli)[1]).data()["names"][0] == "r0"
+
+
+def test_dates_that_begin_with_the_day_are_told_how_to_be_written(cli, folder):
+    days = pandas.to_datetime(MESSY["day"]).dt.strftime("%d/%m/%Y")
+    CLEAN.assign(day=days).to_csv("t.csv", index=False)
+    assert f"day (text, {days.nunique()} values; dates are read as YYYY-MM-DD)" in report(cli, "--dates")[0]
+
+
+def test_the_use_of_a_label_is_that_of_the_command(cli, folder):
+    assert "--label COLUMN colours by one" in report(cli)[0]
+    said = cli("embed", "t.csv", "--drop", "mass,speed,note").err
+    assert "--label COLUMN copies one to the output" in said
+    assert "colours" not in said

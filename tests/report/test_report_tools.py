@@ -101,6 +101,30 @@ def test_hover_shows_the_chosen_columns(open_report, wine):
     assert browser.errors() == []
 
 
+def test_a_single_row_has_its_own_value(open_report):
+    """In a column of more classes than there are colours."""
+    makers = [f"maker {i // 3}" for i in range(178)]
+    makers[0] = None
+    browser = open_report(collect(fit(WINE), columns={"maker": makers}, bandwidths=None))
+    assert browser.run("return report.fields[0].names.at(-1)") == "41 other classes"
+    assert browser.run("return allRows().map((i) => textOf(report.fields[0], i))") == ["", *makers[1:]]
+    browser.find("#query").send_keys("177", chromium.ENTER)
+    browser.settle()
+    assert browser.run("return differences.innerText").count(f"maker 59: {percent(1)}") == 1
+    assert browser.errors() == []
+
+
+def test_numbers_are_not_broken_on_a_phone(open_report, scales):
+    browser = open_report(scales, width=390, height=844, touch=True)
+    assert browser.overflow() == []
+    numbers = browser.run("return Array.from(document.querySelectorAll('[data-fit]:not([hidden]) dd'), (e) => e.innerText)")
+    assert max(len(text) for text in numbers if text.replace(".", "").isdigit()) > 12
+    broken = "(e) => /^[\\d.]+$/.test(e.textContent) && e.clientHeight > 1.5 * parseFloat(getComputedStyle(e).lineHeight)"
+    assert (
+        browser.run(f"return Array.from(document.querySelectorAll('[data-fit]:not([hidden]) dd')).some({broken})") is False
+    )
+
+
 def test_dates_are_shown_as_dates(open_report):
     days = np.datetime64("2013-01-01") + np.arange(178) * np.timedelta64(44, "h")
     days[3] = np.datetime64("NaT")

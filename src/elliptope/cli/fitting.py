@@ -60,7 +60,8 @@ def _uses(args: argparse.Namespace, data: Data) -> str:
             ["--impute median uses columns that are mostly missing"] if any("missing" in what for what in reasons) else []
         )
     uses += ["--rows all uses all, and takes longer"] if data.preparation.sample else []
-    uses += ["--label COLUMN colours by one"] if held - {"empty", NAMES_ROWS, COUNTS_ROWS} and args.label is None else []
+    label = f"--label COLUMN {'colours by one' if data.first_look else 'copies one to the output'}"
+    uses += [label] if held - {"empty", NAMES_ROWS, COUNTS_ROWS} and args.label is None else []
     return f" ({', '.join(uses)})" if uses else ""
 
 

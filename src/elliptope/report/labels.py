@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -73,4 +74,7 @@ def _limit(target: Target) -> Target:
     place = np.full(len(target.names) + 1, len(kept))
     place[kept], place[-1] = np.arange(len(kept)), -1  # the last entry is the one of -1, no label
     rest = len(target.names) - len(kept)
-    return Classes((*(target.names[k] for k in kept), f"{rest} other classes"), place[target.codes], rest)
+    is_other = place[:-1] == len(kept)
+    number = np.where(np.append(is_other, False), np.cumsum(np.append(is_other, False)) - 1, -1)
+    others = Classes(tuple(itertools.compress(target.names, is_other)), number[target.codes])
+    return Classes((*(target.names[k] for k in kept), f"{rest} other classes"), place[target.codes], rest, others)

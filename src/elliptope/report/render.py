@@ -103,7 +103,9 @@ def page_data(report: Report) -> dict[str, Any]:
 def _field(name: str, column: Target) -> dict[str, Any]:
     """A column by which rows are coloured, compared and described."""
     if isinstance(column, Classes):
-        return {"name": name, "names": list(column.names), "codes": _base64(column.codes, "<i4"), "rest": column.rest}
+        others = {} if column.others is None else {"others": _field(name, column.others)}
+        field = {"name": name, "names": list(column.names), "codes": _base64(column.codes, "<i4"), "rest": column.rest}
+        return {**field, **others}
     return {"name": name, "values": _base64(single_precision(column.values), "<f4"), "dates": column.dates}
 
 

@@ -27,9 +27,10 @@ function unpack(raw) {
   };
 }
 
-/* A field has `values`, which are days since 1970-01-01 where `dates` is true, or the `names` of classes and the `codes` of rows, -1 where there is none. */
+/* A field has `values`, which are days since 1970-01-01 where `dates` is true, or the `names` of classes and the `codes` of rows, -1 where there is none.
+   `others` are the classes that share the last name, as such a field. */
 function unpackField(field) {
-  if (field.codes) return { ...field, codes: numbers(field.codes, Int32Array) };
+  if (field.codes) return { ...field, codes: numbers(field.codes, Int32Array), others: field.others && unpackField(field.others) };
   return { ...field, values: numbers(field.values, Float32Array) };
 }
 
@@ -62,7 +63,8 @@ function isComponent(a) {
 
 /* What is known of row i in a field, as text. */
 function textOf(field, i) {
-  return field.codes ? field.names[field.codes[i]] ?? "" : valueText(field, field.values[i]);
+  if (!field.codes) return valueText(field, field.values[i]);
+  return (field.others && textOf(field.others, i)) || (field.names[field.codes[i]] ?? "");
 }
 
 function valueText(field, value) {
