@@ -190,6 +190,8 @@ def _limits(report: Report) -> str:
         f"The certificate is about the optimisation, not about the world. It does not say that the {kernel} the data, or "
         "that groups in the picture mean anything."
     )
+    if report.picture is not None and report.picture.view == "layout":
+        text = f"The map is a layout by t-SNE of the coordinates, and it is these that the certificate is about. {text}"
     several = " Move the slider: what stays put over many of its values deserves more trust."
     return f"{text}{several}" if len(report.fits) > 1 else text
 

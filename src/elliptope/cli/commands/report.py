@@ -2,7 +2,7 @@
 bandwidths or numbers of neighbours.
 
 examples:
-  elliptope report wine.csv --standardize --label class -o report.html
+  elliptope report wine.csv --label class -o report.html
   elliptope report wine.elliptope -o report.html
   elliptope report wine.elliptope --compare other.elliptope -o both.html
 """
