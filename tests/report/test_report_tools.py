@@ -101,6 +101,18 @@ def test_hover_shows_the_chosen_columns(open_report, wine):
     assert browser.errors() == []
 
 
+def test_equal_rows_are_found_and_told(open_report):
+    X = np.vstack([WINE, WINE[:1], WINE[:1]])
+    report = collect(MultiscaleEmbedding(random_state=0).fit(X), row_names=[*NAMES, "Monaco", "Malta"], neighbors=None)
+    browser = open_report(report)
+    browser.find("#query").send_keys("monaco", chromium.ENTER)
+    browser.settle()
+    assert browser.run("return view.selected") == [178]
+    assert browser.run("return tipLines(178).at(-1)[1]") == "2 more rows at this place"
+    assert browser.run("return tipLines(0).length - tipLines(5).length") == 1
+    assert browser.errors() == []
+
+
 def test_a_single_row_has_its_own_value(open_report):
     """In a column of more classes than there are colours."""
     makers = [f"maker {i // 3}" for i in range(178)]
