@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "quickstart.md"
 COMMANDS = [
     'python3 -m pip install ".[cli]"',
-    "elliptope report wine.csv -o report.html --standardize --label class",
+    "elliptope report wine.csv -o report.html --label class",
 ]
 BEGIN = "<!-- transcript: written by docs/make_transcript.py -->\n"
 END = "<!-- end of transcript -->\n"

@@ -102,6 +102,19 @@ def test_lines_without_a_header_are_noted(cli, folder):
     assert "--header" not in cli("embed", "t.csv").err
 
 
+def test_a_first_line_of_text_and_numbers_is_a_doubt(cli, folder):
+    rows = [[f"c{k}", *row[:2]] for k, row in enumerate(ROWS)]
+    (folder / "t.csv").write_text(lines([["country", 2000, 2001], *rows]))
+    said = cli("embed", "t.csv").err
+    assert "t.csv: 30 rows, 2 features" in said
+    assert "warning: t.csv: line 1 has text and numbers, and was read as the names of the columns (--no-header" in said
+    (folder / "t.csv").write_text(lines(rows))
+    said = cli("embed", "t.csv").err
+    assert "t.csv: 30 rows, 2 features\n" in said
+    assert "warning: t.csv: line 1 has text and numbers, and was read as data (--header" in said
+    assert "warning" not in cli("embed", "t.csv", "--no-header").err
+
+
 def test_one_is_singular(cli, folder):
     est = SDPEmbedding(bandwidth=2.0, random_state=0).fit(X)
     save(est, "m")

@@ -46,7 +46,8 @@ def test_one_command_makes_a_page_and_says_what_was_done(cli, folder):
         "6 columns left out: PassengerId (names of the rows), kind (text, 3 values), day (dates), "
         "speed (30 of 40 cells missing), "
         "note (1 cell of text among 39 numbers, the first 'n.d.' in row 1 (line 2)), number (counts the rows). "
-        f"Missing values filled in by the median, or the most frequent text: mass (3 by {MESSY['mass'].median():.6g})."
+        f"Missing values filled in by the median, or the most frequent text: mass (3 by {MESSY['mass'].median():.6g}). "
+        "Rows that were filled in alike may form a group for that reason alone."
     )
     assert f"t.csv: {done}" in said
     for option in ("--one-hot", "--dates", "--drop-missing", "--impute median", "--no-standardize"):
@@ -63,11 +64,12 @@ def test_one_command_makes_a_page_and_says_what_was_done(cli, folder):
 def test_the_page_colours_by_all_columns_as_they_are_in_the_file(cli, folder):
     data = Page(report(cli)[1]).data()
     fields = {field["name"]: field for field in data["fields"]}
-    assert list(fields) == ["mass", "bill", "kind", "day (year)", "speed", "note", "number"]
+    assert list(fields) == ["mass", "bill", "kind", "day", "speed", "note", "number"]
     np.testing.assert_allclose(decode(fields["mass"]["values"], "<f4"), MESSY["mass"])  # neither filled in nor scaled
     assert fields["kind"]["names"] == ["u", "v", "w"]
-    years = decode(fields["day (year)"]["values"], "<f4")
-    assert (years[0], years[-1]) == pytest.approx((2020, 2020 + 1.5 * (N - 1) / 365.25), abs=0.01)
+    days = pandas.to_datetime(MESSY["day"]) - pandas.Timestamp("1970-01-01")
+    np.testing.assert_array_equal(decode(fields["day"]["values"], "<f4"), days.dt.days)
+    assert [name for name, field in fields.items() if field.get("dates")] == ["day"]
     assert data["names"] == MESSY["PassengerId"].astype(str).tolist()
 
 
@@ -87,6 +89,15 @@ def test_options_say_otherwise(cli, folder):
     assert "columns differ" in report(cli, "--no-standardize", table="clean.csv")[0]
     outcome = cli("report", "t.csv", "--columns", "bill,note", "-o", "q.html")
     assert "column 7 ('note'): 1 cell of text" in outcome.err  # not left out, for it was asked for
+
+
+def test_the_page_says_how_a_doubtful_first_line_was_read(cli, folder):
+    CLEAN.rename(columns={"mass": "2000", "bill": "2001"}).to_csv("years.csv", index_label="place")
+    table = pandas.read_csv("years.csv")
+    table.assign(place=[f"place {k}" for k in range(N)]).to_csv("years.csv", index=False)
+    said, text = report(cli, table="years.csv")
+    assert "40 rows, 2 features" in said
+    assert "Line 1 has text and numbers, and was read as the names of the columns (--no-header if it is data)." in text
 
 
 def test_only_named_columns_are_standardised(cli, folder):
@@ -109,3 +120,52 @@ def test_a_decimal_comma_is_an_error_and_no_text(cli, folder):
     outcome = cli("report", "t.csv", "--delimiter", ";", "-o", "q.html")
     assert outcome.code == 1
     assert "--decimal" in outcome.err
+
+
+def test_a_date_that_was_filled_in_is_shown_as_a_date(cli, folder):
+    CLEAN.assign(day=MESSY["day"].mask(np.arange(N) < 3)).to_csv("t.csv", index=False)
+    median = pandas.to_datetime(MESSY["day"][3:]).median()
+    assert f"day (3 by {median:%Y-%m-%d})" in report(cli, "--dates")[0]
+    cli("fit", "t.csv", "--dates", "--impute", "median", "--standardize", "-o", "m")
+    field = Page(report(cli, table="m")[1]).data()["fields"][-1]
+    assert (field["name"], field["dates"]) == ("day", True)
+
+
+def test_rows_that_are_equal_are_all_on_the_page(cli, folder):
+    CLEAN.assign(place=[f"place {k}" for k in range(N)]).iloc[[*range(N), 3, 3]].assign(
+        place=[f"place {k}" for k in range(N + 2)]
+    ).to_csv("t.csv", index=False)
+    said, text = report(cli, "--save-model", "m")
+    sentence = "2 rows at the place of an earlier one, equal in all embedded columns."
+    assert f"t.csv: {sentence}" in said
+    for page in (text, report(cli, table="m")[1]):
+        assert sentence in page
+        data = Page(page).data()
+        assert data["names"][-1] == f"place {N + 1}"
+        assert decode(data["fields"][0]["values"], "<f4")[-1] == CLEAN["mass"][3]
+
+
+def test_a_column_that_counts_the_rows_gives_way_to_one_with_names(cli, folder):
+    CLEAN.assign(car=[f"car {k}" for k in range(N)]).to_csv("t.csv")  # with the index of pandas, 0, 1, 2, ...
+    said, text = report(cli)
+    assert "2 columns left out: column 1 (counts the rows), car (names of the rows)." in said
+    assert "has the names of the rows, as with --id" not in said
+    assert Page(text).data()["names"] == [f"car {k}" for k in range(N)]
+    CLEAN.to_csv("t.csv")
+    said, text = report(cli)
+    assert "column 1 has the names of the rows, as with --id 1" in said
+    CLEAN.assign(car=[f"car {k}" for k in range(N)]).rename(index=lambda k: f"r{k}").to_csv("t.csv")
+    assert Page(report(cli)[1]).data()["names"][0] == "r0"
+
+
+def test_dates_that_begin_with_the_day_are_told_how_to_be_written(cli, folder):
+    days = pandas.to_datetime(MESSY["day"]).dt.strftime("%d/%m/%Y")
+    CLEAN.assign(day=days).to_csv("t.csv", index=False)
+    assert f"day (text, {days.nunique()} values; dates are read as YYYY-MM-DD)" in report(cli, "--dates")[0]
+
+
+def test_the_use_of_a_label_is_that_of_the_command(cli, folder):
+    assert "--label COLUMN colours by one" in report(cli)[0]
+    said = cli("embed", "t.csv", "--drop", "mass,speed,note").err
+    assert "--label COLUMN copies one to the output" in said
+    assert "colours" not in said

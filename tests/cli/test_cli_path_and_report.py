@@ -77,7 +77,7 @@ class TestReport:
 
         def collect(est, **options):
             calls.append((est, options))
-            return types.SimpleNamespace(note=None, interrupted=False, symbol=None)
+            return types.SimpleNamespace(note=None, interrupted=False, symbol=None, n_equal=0)
 
         monkeypatch.setattr("elliptope.cli.commands.report.collect", collect)
         monkeypatch.setattr("elliptope.cli.commands.report.page_bytes", lambda report: b"a page")

@@ -129,6 +129,14 @@ def test_all_bad_columns_are_listed(cli, folder):
     assert "b (1 cell of text among 39 numbers)" in outcome.err
 
 
+def test_a_label_that_is_a_column_of_the_model(cli, folder):
+    FRAME[["a", "b"]].to_csv("t.csv", index=False)
+    assert cli("fit", "t.csv", *FLAGS, "-o", "m").code == 0
+    outcome = cli("transform", "m", "t.csv", "--label", "b")
+    taken = "--label takes column 2 ('b'), and the model needs all its columns"
+    assert f"t.csv: 1 column, but the model takes 2 ('a', 'b'); {taken}; choose with" in outcome.err
+
+
 def test_a_column_without_a_name_names_the_rows(cli, folder):
     FRAME[["a", "b"]].rename(index=lambda i: f"car {i}").to_csv("t.csv")
     outcome = cli("embed", "t.csv", *FLAGS)

@@ -87,6 +87,11 @@ class TestText:
             (["1.5", "setosa"], ["2.5", "setosa"], False),  # text is a column of its own
             (["name", "2001", "2002"], ["7", "1", "2"], True),
             (["name", "kind"], ["x", "y"], True),
+            (["country", "2000", "2001"], ["A", "1", "2"], True),  # years
+            (["plant", "7", "14", "21"], ["A", "1.5", "2", "9"], True),  # days
+            (["A", "2000", "2001"], ["B", "2002", "2003"], False),
+            (["A", "1", "2"], ["B", "7", "9"], False),
+            (["A", "inf", "inf", "inf"], ["B", "7", "9", "1"], False),
             (["", "a"], ["0", "1.5"], True),  # an index that pandas wrote
             (["NaN", "1"], ["2", "3"], False),  # a missing value names nothing
             (["", "1"], ["2", "3"], False),

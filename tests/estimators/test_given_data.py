@@ -82,6 +82,11 @@ NO_NUMBERS = {
     "infinity": (with_entry(-np.inf).astype(float), ValueError, r"Input X contains infinity at row 5, column 1\."),
     "None": (with_entry(None), ValueError, r"Input X contains NaN at row 5, column 1\."),
     "NA as an object": (with_entry(pd.NA), TypeError, "`X` must hold numbers; at row 5, column 1: .*'NAType'"),
+    "NaN in a data frame": (
+        pd.DataFrame(with_entry(np.nan).astype(float), columns=[f"c{j}" for j in range(np.shape(with_entry(0))[1])]),
+        ValueError,
+        "Input X contains NaN at row 5, column ('c1'|1)\\..* 1 of [0-9]+ entries looked at are not: .*SimpleImputer",
+    ),
     "NA": (pd.DataFrame(with_entry(pd.NA)).astype("Float64"), ValueError, r"Input X contains NaN at row 5, column 1\."),
 }
 

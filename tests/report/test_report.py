@@ -280,11 +280,14 @@ def test_a_neighbour_kernel_has_columns():
     est = fit(double, kernel="neighbors")
     report = collect(est, neighbors=None)
     assert len(report.fits) == 1
-    assert [column.median for column in report.columns] == pytest.approx(np.median(WINE, axis=0).tolist())
-    assert report.n_left_out == 7
-    np.testing.assert_allclose(report.scores[0], distance_and_density(WINE, est.score_samples(WINE)), atol=1e-9)
+    assert [column.median for column in report.columns] == pytest.approx(np.median(double, axis=0).tolist())
+    np.testing.assert_array_equal(report.rows, np.arange(185))
+    assert (report.n_equal, report.n_left_out) == (7, 0)
+    scores = distance_and_density(WINE, est.score_samples(WINE))
+    np.testing.assert_allclose(report.scores[0], [*scores, *scores[:7]], atol=1e-9)
+    np.testing.assert_array_equal(report.frames[0], est.embedding_[:, : report.frames.shape[2]])
     page = render(report)
-    assert "7 rows of weight zero or equal to another left out" in page
+    assert "7 rows at the place of an earlier one, equal in all embedded columns" in page
     assert "It does not say that the kernel suits the data" in page
     with pytest.raises(ValueError, match="`bandwidths` must be 'auto' or None for an estimator that has no bandwidth"):
         collect(est, bandwidths=[1.0])

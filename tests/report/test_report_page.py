@@ -221,6 +221,10 @@ def test_colours_are_explained(open_report, wine):
     )
     browser = open_report(values)
     assert browser.find(".legend-title").text == "<b>acid"
+    assert [button.text for button in browser.find_all("#legend button")] == ["no value"]
+    cut = "(e) => e.scrollWidth > e.clientWidth"
+    assert browser.run(f"return Array.from(document.querySelectorAll('#legend .bar span')).some({cut})") is False
+    assert "no value" in browser.run("return pictureMarkup()")
     assert browser.run("return labelOf(3)") == ""
     assert browser.errors() == []
     names = [f"c{i % 40}" if i % 10 else "" for i in range(178)]

@@ -91,6 +91,8 @@ def test_words_and_buttons(reports):
         assert (names.get(view) in page.texts["button"]) == (view != "none")
         says_layout = any("This is a layout, made by t-SNE from 4 coordinates" in text for text in page.texts["p"])
         assert says_layout == (view == "layout")
+        beside_certificate = any("The map is a layout by t-SNE of the coordinates" in text for text in page.texts["p"])
+        assert beside_certificate == (view == "layout")
 
 
 def test_columns_of_the_page(reports):

@@ -82,14 +82,19 @@ def test_no_coordinates_are_a_bare_circle(est):
         assert report.axes[up].startswith("Scale 1" if len(one.scales_[0].eigenvalues) > 2 else "Scale 2")
 
 
-def test_equal_rows_and_rows_of_weight_zero_are_left_out():
+def test_equal_rows_are_shown_and_rows_of_weight_zero_left_out():
     X = np.vstack([WINE, WINE[:7]])
     w = np.ones(185)
     w[:3] = 0
     w[178:181] = 0
     report = collect(MultiscaleEmbedding(random_state=0).fit(X, sample_weight=w))
-    assert (len(report.rows), report.n_left_out) == (175, 10)
-    assert "10 rows of weight zero or equal to another left out" in render(report)
+    np.testing.assert_array_equal(report.rows, [*range(3, 178), *range(181, 185)])
+    np.testing.assert_array_equal(report.picture.frames[0, 175:], report.picture.frames[0, :4])  # rows 3 to 6
+    assert (report.n_equal, report.n_left_out) == (4, 6)
+    page = render(report)
+    assert "4 rows at the place of an earlier one" in page
+    assert "6 rows of weight zero left out" in page
+    assert "a matrix of 175 rows" in page
 
 
 def test_text_in_a_pipeline(tmp_path):
@@ -131,7 +136,7 @@ def test_weights_are_those_that_were_given():
     X, doubled = np.vstack([WINE, WINE[:9]]), np.r_[w, w[:9]]
     report = collect(MultiscaleEmbedding(random_state=0).fit(X, sample_weight=doubled), neighbors=[20])
     alone = MultiscaleEmbedding(n_neighbors=20, random_state=0).fit(X, sample_weight=doubled)
-    np.testing.assert_allclose(report.scores[1], outlier_scores(alone), rtol=1e-6)
+    np.testing.assert_allclose(report.scores[1][:178], outlier_scores(alone), rtol=1e-6)
 
 
 def test_numbers_of_neighbours_are_checked(est):

@@ -101,6 +101,64 @@ def test_hover_shows_the_chosen_columns(open_report, wine):
     assert browser.errors() == []
 
 
+def test_equal_rows_are_found_and_told(open_report):
+    X = np.vstack([WINE, WINE[:1], WINE[:1]])
+    report = collect(MultiscaleEmbedding(random_state=0).fit(X), row_names=[*NAMES, "Monaco", "Malta"], neighbors=None)
+    browser = open_report(report)
+    browser.find("#query").send_keys("monaco", chromium.ENTER)
+    browser.settle()
+    assert browser.run("return view.selected") == [178]
+    assert browser.run("return tipLines(178).at(-1)[1]") == "2 more rows at this place"
+    assert browser.run("return tipLines(0).length - tipLines(5).length") == 1
+    assert browser.errors() == []
+
+
+def test_a_single_row_has_its_own_value(open_report):
+    """In a column of more classes than there are colours."""
+    makers = [f"maker {i // 3}" for i in range(178)]
+    makers[0] = None
+    browser = open_report(collect(fit(WINE), columns={"maker": makers}, bandwidths=None))
+    assert browser.run("return report.fields[0].names.at(-1)") == "41 other classes"
+    assert browser.run("return allRows().map((i) => textOf(report.fields[0], i))") == ["", *makers[1:]]
+    browser.find("#query").send_keys("177", chromium.ENTER)
+    browser.settle()
+    assert browser.run("return differences.innerText").count(f"maker 59: {percent(1)}") == 1
+    assert browser.errors() == []
+
+
+def test_numbers_are_not_broken_on_a_phone(open_report, scales):
+    browser = open_report(scales, width=390, height=844, touch=True)
+    assert browser.overflow() == []
+    numbers = browser.run("return Array.from(document.querySelectorAll('[data-fit]:not([hidden]) dd'), (e) => e.innerText)")
+    assert max(len(text) for text in numbers if text.replace(".", "").isdigit()) > 12
+    broken = "(e) => /^[\\d.]+$/.test(e.textContent) && e.clientHeight > 1.5 * parseFloat(getComputedStyle(e).lineHeight)"
+    assert (
+        browser.run(f"return Array.from(document.querySelectorAll('[data-fit]:not([hidden]) dd')).some({broken})") is False
+    )
+
+
+def test_dates_are_shown_as_dates(open_report):
+    days = np.datetime64("2013-01-01") + np.arange(178) * np.timedelta64(44, "h")
+    days[3] = np.datetime64("NaT")
+    report = collect(fit(WINE), columns={"when": days}, bandwidths=None)
+    browser = open_report(report)
+    browser.choose("#colour", "when")
+    assert [span.text for span in browser.find_all("#legend .bar span")] == [
+        str(days[k])[:10] for k in (2, 175)
+    ]  # quantiles
+    assert browser.run("return [0, 3, 177].map((i) => textOf(report.fields[0], i))") == [
+        "2013-01-01",
+        "",
+        str(days[177])[:10],
+    ]
+    browser.find("#query").send_keys("177", chromium.ENTER)
+    browser.settle()
+    assert browser.run("return differences.rows[0].cells[1].textContent") == str(days[177])[:10]
+    assert browser.run("return selectionTable()").splitlines()[1] == f"177,{str(days[177])[:10]}"
+    assert "2013-01-01" in browser.run("return document.querySelector('[aria-label=\"Table of columns\"]').innerText")
+    assert browser.errors() == []
+
+
 def test_search_and_press(open_report, wine):
     """Rows are found by number or name, and brought into view; a press selects a row, with shift one more."""
     browser = open_report(wine)

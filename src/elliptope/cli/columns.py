@@ -9,15 +9,16 @@ import numpy as np
 
 from .._utils.arrays import Array
 from .errors import counted
-from .preparation import as_days, missing_cells
+from .preparation import as_dates, as_days, missing_cells
 from .tables import Raw, Reader
-from .tables.cells import Texts
+from .tables.cells import Texts, is_number
 
 # A column with a larger part of its cells missing is left out of a first look.
 _MOST_MISSING = 0.5
 # Names of identifiers: id, car_id, "Sample ID", PassengerId; not "paid".
 _IDENTIFIER = re.compile(r"(.*[^a-zA-Z])?[iI][dD]|.*[a-z]I[dD]")
-_DAYS_OF_A_YEAR = 365.2425
+# Dates that begin with the day or the month, of which it is not known which.
+_OTHER_DATE = re.compile(r"\d{1,2}[./-]\d{1,2}[./-](\d{2}|\d{4})(\D.*)?")
 NAMES_ROWS, COUNTS_ROWS = "names of the rows", "counts the rows"
 
 
@@ -31,7 +32,12 @@ def kind_of(reader: Reader, x: Array, texts: Texts | None) -> tuple[str, str]:
     values = values_of(x, texts)
     if not numbers and all(as_days(cell) is not None for cell in values):
         return "dates", "dates"
-    return "text", f"text, {counted(len(values), 'value')}"
+    dates = "; dates are read as YYYY-MM-DD" if _other_dates(values) else ""
+    return "text", f"text, {counted(len(values), 'value')}{dates}"
+
+
+def _other_dates(values: set[str]) -> bool:
+    return all(_OTHER_DATE.fullmatch(value) for value in values)
 
 
 def values_of(x: Array, texts: Texts | None) -> set[str]:
@@ -42,6 +48,11 @@ def values_of(x: Array, texts: Texts | None) -> set[str]:
 def counts_rows(x: Array) -> bool:
     """Whether numbers are 0, 1, 2 and so on, or 1, 2, 3."""
     return bool(x[0] in (0, 1) and (np.diff(x) == 1).all())
+
+
+def as_numbers(cells: Array) -> Array:
+    """Numbers in a column of cells as they are in the file; NaN for all else."""
+    return np.array([float(cell) if is_number(str(cell)) else np.nan for cell in cells.tolist()])
 
 
 def mostly_missing(x: Array, texts: Texts | None) -> str | None:
@@ -56,13 +67,14 @@ def row_names(reader: Reader, raw: Raw, features: Sequence[int]) -> int | None:
         x, texts = raw.X[:, k], raw.texts.get(j)
         kind, _ = kind_of(reader, x, texts)
         whole = kind == "numbers" and _IDENTIFIER.fullmatch(reader.names[j] or "") and (x == np.rint(x)).all()
-        if (kind == "text" or whole) and len(values_of(x, texts)) == len(x):
+        values = values_of(x, texts) if kind == "text" or whole else set()
+        if len(values) == len(x) and not _other_dates(values):
             return j
     return None
 
 
 def as_shown(reader: Reader, raw: Raw, features: Sequence[int]) -> dict[str, Array]:
-    """Columns as a page shows them, used or not: numbers, text, and dates as years. Empty ones are left out."""
+    """Columns as a page shows them, used or not: numbers, text and dates. Empty ones are left out."""
     found: dict[str, Array] = {}
     for k, j in enumerate(features):
         x, texts = raw.X[:, k], raw.texts.get(j)
@@ -72,9 +84,9 @@ def as_shown(reader: Reader, raw: Raw, features: Sequence[int]) -> dict[str, Arr
             found[name] = as_text(x, texts)
         elif kind == "dates":
             assert texts is not None
-            years = np.full(len(x), np.nan)
-            years[texts.rows] = [1970 + (as_days(cell) or 0.0) / _DAYS_OF_A_YEAR for cell in texts.cells]
-            found[f"{name} (year)"] = years
+            days = np.full(len(x), np.nan)
+            days[texts.rows] = [as_days(cell) for cell in texts.cells]
+            found[name] = as_dates(days)
         elif kind != "empty":
             found[name] = x.copy()  # missing values will be filled in
     return found

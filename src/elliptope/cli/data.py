@@ -43,7 +43,9 @@ class Data:
     notes : list of str
         What else users should know about its columns.
     no_header : bool
-        Whether line 1 was read as data without an option that says so.
+        Whether line 1, which is all numbers, was read as data without an option that says so.
+    doubt : str or None
+        What was made of a first line that may be names or data; None where that is clear.
     name_row : callable
         Where in the file row i, counted from 0, is.
     first_look : bool
@@ -60,6 +62,7 @@ class Data:
     preparation: Preparation
     notes: list[str]
     no_header: bool
+    doubt: str | None
     name_row: Callable[[int], str]
     first_look: bool
     columns: dict[str, Array]
@@ -143,7 +146,8 @@ def read_data(
         weight=None if prepared.weight is None else _check_weight(reader, roles.weight, prepared),
         preparation=prepared.preparation,
         notes=prepared.notes,
-        no_header=form.header is None and reader.header is False,
+        no_header=form.header is None and reader.header is False and reader.doubt is None,
+        doubt=reader.doubt,
         name_row=reader.row if rows is None else lambda i: reader.row(int(rows[i])),
         first_look=options.first_look,
         columns=columns if rows is None else {name: values[rows] for name, values in columns.items()},

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._utils.arrays import Array
-from .columns import COUNTS_ROWS, NAMES_ROWS, counts_rows, kind_of, mostly_missing, row_names, values_of
+from .columns import COUNTS_ROWS, NAMES_ROWS, as_numbers, counts_rows, kind_of, mostly_missing, row_names, values_of
 from .errors import CommandError, counted, listing, shown
 from .preparation import MOST_VALUES, Feature, Options, Preparation, as_days, missing_cells
 from .selection import Roles, check_names
@@ -51,8 +51,12 @@ class Prepared(NamedTuple):
 def learn(reader: Reader, raw: Raw, roles: Roles, options: Options) -> Prepared:
     """Decide how the columns of a training table are used, and use them."""
     features, columns, left_out, problems = [], [], [], []
-    looks = options.first_look and not roles.chosen and roles.id is None
+    unnamed = roles.id if roles.names_rows and counts_rows(as_numbers(raw.others[0])) else None
+    looks = options.first_look and not roles.chosen and roles.id == unnamed
     id = row_names(reader, raw, roles.features) if looks else None
+    if id is not None and unnamed is not None:
+        left_out.append((reader.names[unnamed] or f"column {unnamed + 1}", COUNTS_ROWS))
+        roles = replace(roles, id=None, names_rows=False)
     for k, j in enumerate(roles.features):
         found = NAMES_ROWS if j == id else _decide(reader, j, raw.X[:, k], raw.texts.get(j), roles.chosen, options)
         if isinstance(found, Problem):
@@ -93,7 +97,10 @@ def check_count(reader: Reader, roles: Roles, preparation: Preparation) -> None:
     if got != p:
         names = preparation.wanted.names
         wanted = f" ({listing(names)})" if names else ""
-        message = f"{counted(got, 'column')}, but the model takes {p}{wanted}; choose with --columns or --drop"
+        given = {"label": roles.label, "id": None if roles.names_rows else roles.id, "weight": roles.weight}
+        used = [f"--{role} takes {reader.column(j)}" for role, j in given.items() if j is not None]
+        advice = f"; {', '.join(used)}, and the model needs all its columns" if used else ""
+        message = f"{counted(got, 'column')}, but the model takes {p}{wanted}{advice}; choose with --columns or --drop"
         raise CommandError(f"{reader.source}: {message}")
 
 

@@ -60,13 +60,16 @@ def _uses(args: argparse.Namespace, data: Data) -> str:
             ["--impute median uses columns that are mostly missing"] if any("missing" in what for what in reasons) else []
         )
     uses += ["--rows all uses all, and takes longer"] if data.preparation.sample else []
-    uses += ["--label COLUMN colours by one"] if held - {"empty", NAMES_ROWS, COUNTS_ROWS} and args.label is None else []
+    label = f"--label COLUMN {'colours by one' if data.first_look else 'copies one to the output'}"
+    uses += [label] if held - {"empty", NAMES_ROWS, COUNTS_ROWS} and args.label is None else []
     return f" ({', '.join(uses)})" if uses else ""
 
 
 def describe(data: Data, console: Console) -> None:
     """Notes on a table; from now on messages name its rows."""
     console.note(data.describe())
+    if data.doubt:
+        console.warn(f"{data.source}: {data.doubt}")
     for note in data.notes:
         console.note(f"{data.source}: {note}")
     console.name_row = data.name_row
@@ -110,11 +113,12 @@ def _unlike(X: Array) -> str | None:
     return f"{spread.max() / spread.min():.0f}-fold in spread"
 
 
-def preparation(model: Model) -> str | None:
+def preparation(model: Model, doubt: str | None) -> str | None:
     """Sentences for the page on what was done to the columns; None where it is not known."""
     if model.source is None:  # saved from Python
         return None
-    return " ".join([*model.preparation.sentences(), _scaling(model)])
+    doubts = [f"{doubt[0].upper()}{doubt[1:]}."] if doubt else []
+    return " ".join([*doubts, *model.preparation.sentences(), _scaling(model)])
 
 
 def _scaling(model: Model) -> str:

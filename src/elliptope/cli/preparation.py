@@ -80,6 +80,13 @@ class Feature:
         return plain(self.name) if self.name else f"column {self.position + 1}"
 
     @property
+    def shown_fill(self) -> str:
+        if isinstance(self.fill, str):
+            return plain(self.fill)
+        assert self.fill is not None
+        return str(as_dates(np.array(self.fill)).astype("M8[D]")) if self.kind == "date" else f"{self.fill:.6g}"
+
+    @property
     def outputs(self) -> list[str] | None:
         """Names of the columns that it becomes, if it has a name."""
         if self.name is None:
@@ -236,8 +243,11 @@ class Preparation:
         if self.dropped:
             said.append(f"{counted(len(self.dropped), 'row')} with missing values left out.")
         if filled := [f for f in self.features if f.n_filled]:
-            columns = _some(f"{f.handle} ({f.n_filled} by {_shown(f.fill)})" for f in filled)
-            said.append(f"Missing values filled in by the median, or the most frequent text: {columns}.")
+            columns = _some(f"{f.handle} ({f.n_filled} by {f.shown_fill})" for f in filled)
+            said.append(
+                f"Missing values filled in by the median, or the most frequent text: {columns}. "
+                "Rows that were filled in alike may form a group for that reason alone."
+            )
         if self.sample:
             said.append(f"{len(self.sample)} of {self.n_sampled} rows used, a random sample.")
         return said
@@ -299,11 +309,13 @@ def as_days(cell: str) -> float | None:
     return (moment - _EPOCH).total_seconds() / 86_400
 
 
+def as_dates(days: Array) -> Array:
+    """Days since 1970-01-01 as moments of NumPy, to the second."""
+    seconds = np.round(days * 86_400)
+    return np.where(np.isnan(seconds), np.datetime64("NaT", "s"), np.nan_to_num(seconds).astype("M8[s]"))
+
+
 def _some(names: Any) -> str:
     names = list(names)
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return ", ".join(names[:_LISTED]) + more
-
-
-def _shown(value: float | str | None) -> str:
-    return plain(value) if isinstance(value, str) else f"{value:.6g}"

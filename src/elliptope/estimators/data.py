@@ -43,7 +43,7 @@ def validate_rows(
     checked = copy(estimator)  # scikit-learn sets attributes, and a fit that fails must leave the estimator as it is
     with entries_named(X):
         X = validate_data(checked, X, ensure_min_samples=2, accept_sparse="csr" if accept_sparse else False, **ANY_NUMBER)
-    check_finite(estimator, X)
+    check_finite(checked, X)
     if not pairwise:
         _warn_of_distances(X)
     names = ("n_features_in_", "feature_names_in_")
@@ -122,7 +122,7 @@ def _is_meant(value: Any, error: str) -> bool:
 
 
 def check_finite(estimator: Any, X: Any, first: int = 0) -> None:
-    """Raise where X, dense or sparse, is not finite, with row and column; rows count from ``first``."""
+    """Raise where X, dense or sparse, is not finite, with row, column and remedy; rows count from ``first``."""
     entries = X.data if sparse.issparse(X) else X
     finite = np.isfinite(entries)
     if finite.all():
@@ -134,8 +134,13 @@ def check_finite(estimator: Any, X: Any, first: int = 0) -> None:
         i, j = (int(k) for k in np.argwhere(~finite)[0])
         value = X[i, j]
     kind = "NaN" if np.isnan(value) else "infinity"
+    names = getattr(estimator, "feature_names_in_", None)
+    column = j if names is None else repr(names[j])
+    taker = type(estimator).__name__
     raise ValueError(
-        f"Input X contains {kind} at row {first + i}, column {j}. {type(estimator).__name__} takes finite numbers only."
+        f"Input X contains {kind} at row {first + i}, column {column}. {taker} takes finite numbers only. "
+        f"{np.count_nonzero(~finite)} of {finite.size} entries looked at are not: leave out their rows or columns, or fill "
+        "them in (sklearn.impute.SimpleImputer)."
     )
 
 

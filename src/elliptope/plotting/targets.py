@@ -18,12 +18,14 @@ _MAX_INTEGER_CLASSES = 20
 class Classes:
     """Class names, and the class of every row: an index into ``names``, -1 where there is no label.
 
-    Where ``rest`` is not zero, the last entry stands for that many other classes.
+    Where ``rest`` is not zero, the last entry stands for that many other classes; ``others`` has their names, and of the
+    rows which of them they are.
     """
 
     names: tuple[str, ...]
     codes: Array
     rest: int = 0
+    others: Classes | None = None
 
     def split(self, n: int) -> tuple[Classes, Classes]:
         """The first n rows, and the others."""
@@ -32,12 +34,13 @@ class Classes:
 
 @dataclass(frozen=True)
 class Values:
-    """A number for every row, NaN where there is none."""
+    """A number for every row, NaN where there is none. ``dates``: days since 1970-01-01."""
 
     values: Array
+    dates: bool = False
 
     def split(self, n: int) -> tuple[Values, Values]:
-        return Values(self.values[:n]), Values(self.values[n:])
+        return replace(self, values=self.values[:n]), replace(self, values=self.values[n:])
 
 
 Target = Classes | Values

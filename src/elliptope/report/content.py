@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from .._utils.blocks import blocks, rows_per_block
 from .._utils.checks import check_integer
 from .._utils.fingerprints import describe
 from .._utils.versions import versions
-from ..estimators.base import KernelEmbedding
 from ..estimators.certified import CertifiedEmbedding
 from ..estimators.multiscale import MultiscaleEmbedding
 from ..estimators.path.records import PathRecord
@@ -27,19 +26,24 @@ from .fits import LIMITS, Limits, Slider, has_neighbors
 from .frames import turned_frames
 from .labels import check_labels, texts
 from .pictures import PagePicture, page_picture
+from .rows import shown_rows, training_rows
 from .scales import ScaleRecord, axis_names, upward_axis
 from .slider import make_slider
 
 
 @dataclass(frozen=True)
 class Column:
-    """Name and range of a column of the data; NaN for one of classes, of which there are ``n_classes``."""
+    """Name and range of a column of the data; NaN for one of classes, of which there are ``n_classes``.
+
+    ``dates``: the numbers are days since 1970-01-01.
+    """
 
     name: str
     low: float
     median: float
     high: float
     n_classes: int = 0
+    dates: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,10 @@ class Report:
         Numbers of the rows shown, in the order of the data.
     first_row : int
         The number of the first row of the data.
+    n_equal : int
+        Rows shown that a kernel of neighbours takes as one with an earlier row, which they equal; they lie at its place.
     n_left_out : int
-        Rows of weight zero; with the neighbour kernel also those that equal another one.
+        Rows of weight zero.
     row_names : tuple of str or None
     target : Classes, Values or None
         By which the points are coloured.
@@ -102,6 +108,7 @@ class Report:
     estimator: str
     rows: Array
     first_row: int
+    n_equal: int
     n_left_out: int
     row_names: tuple[str, ...] | None
     target: Target | None
@@ -181,20 +188,24 @@ def collect(
     _check_texts(title=title, preparation=preparation, y_name=y_name)
     check_integer("first_row", first_row, 0)
     n = len(estimator.embedding_)
-    points, rows = _training_rows(estimator)
+    own = training_rows(estimator)
+    rows, place = shown_rows(estimator)
     names = None if row_names is None else texts(check_target("row_names", row_names, n)[rows])
     target, per_row = check_labels(y, labels, n, rows)
+    points = estimator.training_.points
+    points = None if points is None else points[place]
     embedded = None if points is None else _columns(points, feature_names, estimator, first_row)
     if columns is not None:
         fields = given_fields(columns, n, rows)
     else:
         fields = () if embedded is None else embedded_fields(points, [column.name for column in embedded])
     options = {"random_state": random_state, "verbose": verbose, "limits": limits}
-    slider = make_slider(estimator, points, rows, bandwidths, neighbors, **options)
+    slider = make_slider(estimator, estimator.training_.points, own, bandwidths, neighbors, **options)
     return Report(
         title="Embedding report" if title is None else title,
         rows=rows + first_row if row_numbers is None else row_numbers[rows],
         first_row=first_row,
+        n_equal=len(rows) - len(own),
         n_left_out=n - len(rows),
         row_names=names,
         target=target,
@@ -205,7 +216,7 @@ def collect(
         fields=fields,
         preparation=preparation,
         **_about_estimator(estimator),
-        **_about_fits(estimator, slider),
+        **_about_fits(estimator, slider, place),
     )
 
 
@@ -215,24 +226,27 @@ def _check_texts(**texts: Any) -> None:
             raise TypeError(f"`{name}` must be a string, got {text!r}.")
 
 
-def _about_fits(estimator: Any, slider: Slider) -> dict[str, Any]:
-    """The fields of a report about the estimator's fit and those of the slider."""
+def _about_fits(estimator: Any, slider: Slider, place: Array) -> dict[str, Any]:
+    """The fields of a report about the estimator's fit and those of the slider. ``place``: the point that each row is."""
     path, chosen = slider.path, slider.chosen
     frames = turned_frames(path, chosen, slider.scales)
     count = frames.shape[2]
+    drawn = page_picture(frames, chosen, [record.embedding for record in path.records])
+    if drawn is not None and drawn.frames is not None:
+        drawn = replace(drawn, frames=drawn.frames[:, place])
     return {
         "fits": path.records,
         "values": path.values,
-        "scores": np.array([record.outlier_scores for record in path.records]),
+        "scores": np.array([record.outlier_scores for record in path.records])[:, place],
         "chosen": slider.chosen,
         "note": slider.note,
         "interrupted": slider.interrupted,
-        "frames": frames,
+        "frames": frames[:, place],
         "spectra": path.spectra,
         "scales": slider.scales,
         "axes": axis_names(estimator, count),
         "up": upward_axis(estimator, count),
-        "picture": page_picture(frames, chosen, [record.embedding for record in path.records]),
+        "picture": drawn,
     }
 
 
@@ -245,17 +259,6 @@ def _about_estimator(estimator: Any) -> dict[str, Any]:
         "parameters": {name: describe(value) for name, value in sorted(estimator.get_params(deep=False).items())},
         "versions": {"Python" if name == "python" else name: v or "unknown" for name, v in versions().items()},
     }
-
-
-def _training_rows(estimator: Any) -> tuple[Array | None, Array]:
-    """Training points (None for a kernel matrix or a graph), and the row of each in the data."""
-    training, n = estimator.training_, len(estimator.embedding_)
-    if len(training.rows) != n and not isinstance(estimator, KernelEmbedding):
-        raise ValueError(
-            f"`X_or_estimator` must have kept all rows, got {len(training.rows)} points for {n} rows: it has merged equal "
-            "rows, or left out rows of weight zero. Fit it to distinct rows with positive weights."
-        )
-    return training.points, training.rows
 
 
 def _columns(points: Array, given: Sequence[str] | None, estimator: CertifiedEmbedding, first: int) -> tuple[Column, ...]:
@@ -276,7 +279,7 @@ def _described(name: str, values: Target) -> Column:
         return Column(name, np.nan, np.nan, np.nan, len(values.names) - bool(values.rest) + values.rest)
     known = values.values[np.isfinite(values.values)]
     low, median, high = (known.min(), np.median(known), known.max()) if len(known) else [np.nan] * 3
-    return Column(name, float(low), float(median), float(high))
+    return Column(name, float(low), float(median), float(high), dates=values.dates)
 
 
 def _ranges(points: Any) -> tuple[Array, Array, Array]:

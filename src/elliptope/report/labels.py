@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from .._utils.arrays import Array
-from ..plotting.targets import Classes, Target, check_target, read_target
+from ..plotting.targets import Classes, Target, Values, check_target, read_target
 
 # Classes with a colour and a symbol of their own.
 _MAX_CLASSES = 20
@@ -37,10 +38,12 @@ def check_labels(y: Any, labels: Any, n: int, rows: Array) -> tuple[Target | Non
 
 
 def read_column(values: Array) -> Target:
-    """A column as classes, of which there are at most 20, or as numbers. Numbers are no classes, however few there are."""
+    """A column as classes, of which there are at most 20, or as numbers or dates. These are no classes, however few."""
     known = _known(values)
+    if known.dtype.kind == "M":
+        return Values((known - np.datetime64("1970-01-01")) / np.timedelta64(1, "D"), dates=True)
     try:
-        return _limit(read_target(known, categorical=known.dtype.kind in "bM"))
+        return _limit(read_target(known, categorical=known.dtype.kind == "b"))
     except ValueError:  # not all are numbers
         return _limit(read_target(known, categorical=True))
 
@@ -71,4 +74,7 @@ def _limit(target: Target) -> Target:
     place = np.full(len(target.names) + 1, len(kept))
     place[kept], place[-1] = np.arange(len(kept)), -1  # the last entry is the one of -1, no label
     rest = len(target.names) - len(kept)
-    return Classes((*(target.names[k] for k in kept), f"{rest} other classes"), place[target.codes], rest)
+    is_other = place[:-1] == len(kept)
+    number = np.where(np.append(is_other, False), np.cumsum(np.append(is_other, False)) - 1, -1)
+    others = Classes(tuple(itertools.compress(target.names, is_other)), number[target.codes])
+    return Classes((*(target.names[k] for k in kept), f"{rest} other classes"), place[target.codes], rest, others)

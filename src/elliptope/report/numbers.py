@@ -1,9 +1,11 @@
-"""Numbers as the page writes them, in Python; ``numberText`` and ``percent`` of page/data.js write them alike."""
+"""Numbers as the page writes them, in Python; the functions of these names in page/data.js write them alike."""
 
 from __future__ import annotations
 
 import math
 from decimal import ROUND_HALF_UP, Decimal
+
+import numpy as np
 
 # Digits of a number, and the sizes between which it has no power of ten: below the second all whole numbers are exact in
 # single precision, which the page has.
@@ -28,6 +30,11 @@ def number_text(value: float) -> str:
     whole, _, rest = _trimmed(f"{rounded:f}").partition(".")
     grouped = f"{int(whole):,}".replace(",", _NARROW_SPACE) if len(whole) >= _GROUPED else whole
     return f"{sign}{grouped}{'.' if rest else ''}{rest}"
+
+
+def date_text(days: float) -> str:
+    """The date of a number of days since 1970-01-01; nothing for a missing value."""
+    return str(np.datetime64(math.floor(days), "D")) if math.isfinite(days) else ""
 
 
 def _trimmed(text: str) -> str:

@@ -17,7 +17,7 @@ from .._utils.arrays import Array
 from ..plotting.targets import Classes, Target, Values
 from .content import Report
 from .fields import single_precision
-from .numbers import count_text, number_text
+from .numbers import count_text, date_text, number_text
 from .verdicts import PARAMETERS, definitions, fit_facts, fit_words, of_fit, scale_text, share_list, verdict_text
 from .words import PICTURES, read_picture, share_text
 
@@ -103,8 +103,10 @@ def page_data(report: Report) -> dict[str, Any]:
 def _field(name: str, column: Target) -> dict[str, Any]:
     """A column by which rows are coloured, compared and described."""
     if isinstance(column, Classes):
-        return {"name": name, "names": list(column.names), "codes": _base64(column.codes, "<i4"), "rest": column.rest}
-    return {"name": name, "values": _base64(single_precision(column.values), "<f4")}
+        others = {} if column.others is None else {"others": _field(name, column.others)}
+        field = {"name": name, "names": list(column.names), "codes": _base64(column.codes, "<i4"), "rest": column.rest}
+        return {**field, **others}
+    return {"name": name, "values": _base64(single_precision(column.values), "<f4"), "dates": column.dates}
 
 
 def _parameter(report: Report) -> str:
@@ -188,6 +190,8 @@ def _limits(report: Report) -> str:
         f"The certificate is about the optimisation, not about the world. It does not say that the {kernel} the data, or "
         "that groups in the picture mean anything."
     )
+    if report.picture is not None and report.picture.view == "layout":
+        text = f"The map is a layout by t-SNE of the coordinates, and it is these that the certificate is about. {text}"
     several = " Move the slider: what stays put over many of its values deserves more trust."
     return f"{text}{several}" if len(report.fits) > 1 else text
 
@@ -258,15 +262,10 @@ def _path(report: Report) -> str:
 
 
 def _columns(report: Report) -> str:
-    rows = [
-        [
-            escape(c.name),
-            number_text(c.low),
-            count_text(c.n_classes, "value") if c.n_classes else number_text(c.median),
-            number_text(c.high),
-        ]
-        for c in report.table[:_MAX_COLUMNS]
-    ]
+    rows = []
+    for c in report.table[:_MAX_COLUMNS]:
+        low, median, high = map(date_text if c.dates else number_text, (c.low, c.median, c.high))
+        rows.append([escape(c.name), low, count_text(c.n_classes, "value") if c.n_classes else median, high])
     return _table(["Column", "Lowest", "Median", "Highest"], rows, figures=3)
 
 
@@ -274,14 +273,21 @@ def _columns_note(report: Report) -> str:
     if report.columns is None:
         return "The rows were given by their similarities (a kernel matrix) or distances (a graph), without columns."
     text = f"{count_text(len(report.rows), 'row')} and {count_text(len(report.columns), 'column')} were embedded."
+    if equal := equal_rows(report):
+        text += f" {equal}"
     if report.n_left_out:
-        equal = " or equal to another" if _of_neighbors(report) else ""
-        text += f" {count_text(report.n_left_out, 'row')} of weight zero{equal} left out."
+        text += f" {count_text(report.n_left_out, 'row')} of weight zero left out."
     if report.preparation:
         text += f" {report.preparation}"
     if len(report.table) > _MAX_COLUMNS:
         text += f" The first {_MAX_COLUMNS} columns:"
     return text
+
+
+def equal_rows(report: Report) -> str | None:
+    """A sentence on rows that lie at the place of another, if there are any."""
+    rows = count_text(report.n_equal, "row")
+    return f"{rows} at the place of an earlier one, equal in all embedded columns." if report.n_equal else None
 
 
 def _of_neighbors(report: Report) -> bool:

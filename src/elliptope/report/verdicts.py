@@ -64,7 +64,7 @@ def share_list(spectrum: Array) -> str:
 
 
 def fit_words(report: Report, k: int) -> str:
-    n = len(report.rows)
+    n = len(report.fits[k].embedding)
     scales = report.scales[k]
     if not scales:
         return of_fit(report, k, _paragraphs(explain(report.fits[k], n, report.tol)))

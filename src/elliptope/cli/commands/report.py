@@ -2,7 +2,7 @@
 bandwidths or numbers of neighbours.
 
 examples:
-  elliptope report wine.csv --standardize --label class -o report.html
+  elliptope report wine.csv --label class -o report.html
   elliptope report wine.elliptope -o report.html
   elliptope report wine.elliptope --compare other.elliptope -o both.html
 """
@@ -17,6 +17,8 @@ import numpy as np
 
 from ...report.comparison import comparison_bytes
 from ...report.content import Report, collect
+from ...report.render import equal_rows
+from ...report.rows import shown_rows
 from ...report.write import page_bytes
 from ..console import Console
 from ..data import Column
@@ -25,6 +27,7 @@ from ..fitting import exit_code, facts, fit, preparation, read_training_data
 from ..methods import add_estimator, estimator_of, table_options, whole
 from ..models import Model, check_model_output, column_names, load_model, save_model
 from ..options import add_output, add_table
+from ..preparation import as_dates
 from ..streams import STANDARD, check_output, open_output
 from ..tables import has_table_suffix
 from ..tables.cells import is_number
@@ -78,10 +81,11 @@ def run(args: argparse.Namespace, console: Console) -> int:
     coordinates = Target.beside(args.coordinates, args.force, "--coordinates")
     model = None if args.format or has_table_suffix(args.input) else _stored(args)
     shown: dict[str, Any] = {}
+    doubt = None
     if model is None:
         most = None if args.rows == "all" else args.rows or _MOST_ROWS
         data = read_training_data(args, console, most, first_look=True)
-        model, shown = fit(estimator_of(args), args, data, console), data.columns
+        model, shown, doubt = fit(estimator_of(args), args, data, console), data.columns, data.doubt
     if coordinates is not None:
         coordinates.check_columns(model.kept)
     if not hasattr(model.est, "certificate_"):
@@ -95,11 +99,13 @@ def run(args: argparse.Namespace, console: Console) -> int:
     other = None if args.compare is None else _other(args, model)
     with open_output(args.output, args.force) as file:
         title = args.title or model.source or args.input
-        report = _report(args, model, console, title if other is None else args.input, shown)
+        report = _report(args, model, console, title if other is None else args.input, shown, doubt)
         if other is None:
             file.write(page_bytes(report))
         else:
-            file.write(comparison_bytes(report, _report(args, other, console, args.compare, shown), title))
+            file.write(comparison_bytes(report, _report(args, other, console, args.compare, shown, doubt), title))
+    if equal := equal_rows(report):
+        console.note(f"{model.source or args.input}: {equal}")
     asks = {"σ": "--bandwidths", "k": "--neighbor-counts"}.get(report.symbol or "")
     if report.note and not report.interrupted:  # that has had its warning
         console.note(f"{report.note} ({asks} asks for others)" if asks else report.note)
@@ -109,8 +115,10 @@ def run(args: argparse.Namespace, console: Console) -> int:
     return ExitCode.INTERRUPTED if report.interrupted else exit_code(model.est)
 
 
-def _report(args: argparse.Namespace, model: Model, console: Console, title: str, shown: dict[str, Any]) -> Report:
-    """The report of a model. ``shown``: columns of the table; empty where the model was fitted before."""
+def _report(
+    args: argparse.Namespace, model: Model, console: Console, title: str, shown: dict[str, Any], doubt: str | None
+) -> Report:
+    """The report of a model. ``shown``, ``doubt``: those of the table; none where the model was fitted before."""
     return collect(
         model.est,
         y=None if model.label is None else _colours(model.label),
@@ -123,7 +131,7 @@ def _report(args: argparse.Namespace, model: Model, console: Console, title: str
         # A slider of a sample would take several times as long as its one fit.
         neighbors=None if args.no_path else args.neighbor_counts or (None if model.preparation.sample else "auto"),
         title=title,
-        preparation=preparation(model),
+        preparation=preparation(model, doubt),
         verbose=not console.quiet,
     )
 
@@ -152,14 +160,19 @@ def _counts(text: str) -> list[int]:
 
 def _columns(model: Model) -> dict[str, Any] | None:
     """The columns as they are in the table; None where they were embedded as they are."""
-    points, rows = model.est.training_.points, model.est.training_.rows
+    points = model.est.training_.points
     if model.standardizer is None or points is None:
         return None
     n = len(model.est.embedding_)
     names = model.names or [f"column {j + 1}" for j in range(points.shape[1])]
     values = np.full((n, points.shape[1]), np.nan)
-    values[rows] = points * model.standardizer.scale + model.standardizer.mean
-    return dict(zip(names, values.T, strict=True))
+    rows, place = shown_rows(model.est)
+    values[rows] = points[place] * model.standardizer.scale + model.standardizer.mean
+    columns: dict[str, Any] = dict(zip(names, values.T, strict=True))
+    for feature, span in zip(model.preparation.features, model.preparation.spans, strict=True):
+        if feature.kind == "date":
+            columns[names[span.start]] = as_dates(values[:, span.start])
+    return columns
 
 
 def _check_page(path: str) -> None:

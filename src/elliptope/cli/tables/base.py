@@ -49,6 +49,8 @@ class Reader(ABC):
         The columns that are features by default.
     header : bool or None
         Whether names were found in the first line; None for formats that have no such line.
+    doubt : str or None
+        What was made of a first line that may be names or data; None where that is clear.
     unread : list of str
         Names of columns that cannot be read.
     index : set of int
@@ -58,6 +60,7 @@ class Reader(ABC):
     source: str
     names: list[str | None]
     header: bool | None = None
+    doubt: str | None = None
     unread: Sequence[str] = ()
     index: Set[int] = frozenset()
 

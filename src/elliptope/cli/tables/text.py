@@ -72,6 +72,8 @@ class TextReader(Reader):
             self._doubt_delimiter(cells[0])
         found = looks_like_header(cells, second and second[1], self._number)
         self.header = found if dialect.header is None else dialect.header
+        if dialect.header is None:
+            self.doubt = _doubt(cells, second and second[1], found, self._number)
         self.names = [_without_mark(cell.strip()) for cell in cells] if self.header else [None] * len(cells)
         self._first_rows = [row for row in (None if self.header else first, second) if row is not None]
         if not self._first_rows:
@@ -243,12 +245,37 @@ def looks_like_header(first: Sequence[str], second: Sequence[str] | None, number
     """Whether the first row names the columns.
 
     It does if a column has a word in the first row and a number in the second. Where no column decides (all are text, or
-    there is no second row), it does if the first row has no number at all. A missing value is not a word.
+    there is no second row), it does if the first row has no number at all, or if its numbers are a series, such as years,
+    and those of the second row are not. A missing value is not a word.
     """
-    words = [not number(cell) and not is_missing(cell) for cell in first]
-    if second is not None and any(word and number(cell) for word, cell in zip(words, second, strict=False)):
+    if _names_numbers(first, second, number):
         return True
-    return any(words) and not any(number(cell) for cell in first)
+    words = [not number(cell) and not is_missing(cell) for cell in first]
+    series = second is not None and _is_series(first) and not _is_series(second)
+    return any(words) and (series or not any(number(cell) for cell in first))
+
+
+def _names_numbers(first: Sequence[str], second: Sequence[str] | None, number: Callable[[str], bool]) -> bool:
+    """Whether a column has a word in the first row and a number in the second."""
+    pairs = zip(first, second or (), strict=False)
+    return any(number(below) and not number(cell) and not is_missing(cell) for cell, below in pairs)
+
+
+def _is_series(row: Sequence[str]) -> bool:
+    """Whether the numbers of a row are whole and grow in equal steps: at least three of them, or two years."""
+    values = [float(cell) for cell in row if is_number(cell) and not is_missing(cell)]
+    steps = {b - a for a, b in itertools.pairwise(values)}
+    enough = len(values) >= 3 or (len(values) == 2 and all(1000 <= value < 3000 for value in values))
+    return enough and len(steps) == 1 and min(steps) > 0 and all(value.is_integer() for value in values)
+
+
+def _doubt(first: Sequence[str], second: Sequence[str] | None, header: bool, number: Callable[[str], bool]) -> str | None:
+    """What was made of a first row of text and numbers that may be names or data; None where that is clear."""
+    kinds = {number(cell) for cell in first if not is_missing(cell)}
+    if len(kinds) < 2 or _names_numbers(first, second, number):
+        return None
+    use = "the names of the columns (--no-header if it is data)" if header else "data (--header if it names the columns)"
+    return f"line 1 has text and numbers, and was read as {use}"
 
 
 def write_text(columns: dict[str, Array], stream: BinaryIO, delimiter: str) -> None:

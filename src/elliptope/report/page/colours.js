@@ -28,7 +28,8 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 const SCORE = { name: "Outlier score", get values() { return report.scores[view.frame]; } };
 const fields = [...report.fields, SCORE];
 
-/* { styles, of }: row i is drawn in the style of number of[i]; a style is { name, colour, path }. Made anew when null. */
+/* { styles, of }: row i is drawn in the style of number of[i]; a style is { name, colour, path }; one whose name is null is no
+   entry of the legend. Made anew when null. */
 let painted = null;
 
 function paint() {
@@ -50,8 +51,8 @@ function classPaint({ names, codes, rest }) {
 
 function valuePaint({ values }) {
   const [low, high] = valueEnds(values);
-  const styles = Array.from({ length: STEPS }, (_, k) => ({ name: "", colour: shade(k / (STEPS - 1)), path: SYMBOLS[0] }));
-  styles.push({ name: "no value", colour: css("grey"), path: SYMBOLS[5] });
+  const styles = Array.from({ length: STEPS }, (_, k) => ({ name: null, colour: shade(k / (STEPS - 1)), path: SYMBOLS[0] }));
+  if (!values.every(Number.isFinite)) styles.push({ name: "no value", colour: css("grey"), path: SYMBOLS[5] });
   const step = (value) => Math.round((STEPS - 1) * Math.min(1, Math.max(0, (value - low) / (high - low))));
   return { styles, of: Uint8Array.from(values, (value) => (Number.isFinite(value) ? step(value) : STEPS)), low, high };
 }
@@ -93,8 +94,8 @@ function drawLegend() {
   legend.hidden = !view.colour;
   if (!view.colour) return;
   legend.append(element("span", { className: "legend-title", textContent: view.colour.name, title: view.colour.name }));
-  if (view.colour.codes) paint().styles.forEach((style, k) => legend.append(legendButton(style, k)));
-  else legend.append(colourBar());
+  if (!view.colour.codes) legend.append(colourBar());
+  paint().styles.forEach((style, k) => style.name !== null && legend.append(legendButton(style, k)));
 }
 
 function legendButton(style, k) {
@@ -111,7 +112,7 @@ function legendButton(style, k) {
 /* Both ends of the colours. Values beyond them have their colours. */
 function barEnds() {
   const { low, high } = paint();
-  return [low, high].map(numberText);
+  return [low, high].map((value) => valueText(view.colour, value));
 }
 
 function colourBar() {

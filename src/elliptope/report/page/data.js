@@ -27,9 +27,10 @@ function unpack(raw) {
   };
 }
 
-/* A field has `values`, or the `names` of classes and the `codes` of rows, -1 where there is none. */
+/* A field has `values`, which are days since 1970-01-01 where `dates` is true, or the `names` of classes and the `codes` of rows, -1 where there is none.
+   `others` are the classes that share the last name, as such a field. */
 function unpackField(field) {
-  if (field.codes) return { ...field, codes: numbers(field.codes, Int32Array) };
+  if (field.codes) return { ...field, codes: numbers(field.codes, Int32Array), others: field.others && unpackField(field.others) };
   return { ...field, values: numbers(field.values, Float32Array) };
 }
 
@@ -62,7 +63,12 @@ function isComponent(a) {
 
 /* What is known of row i in a field, as text. */
 function textOf(field, i) {
-  return field.codes ? field.names[field.codes[i]] ?? "" : numberText(field.values[i]);
+  if (!field.codes) return valueText(field, field.values[i]);
+  return (field.others && textOf(field.others, i)) || (field.names[field.codes[i]] ?? "");
+}
+
+function valueText(field, value) {
+  return field.dates ? dateText(value) : numberText(value);
 }
 
 function labelOf(i) {
@@ -114,6 +120,11 @@ function numberText(value) {
   const [whole, rest] = trimmed(size.toFixed(digits)).split(".");
   const grouped = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") : whole;
   return `${sign}${grouped}${rest ? `.${rest}` : ""}`;
+}
+
+/* The date of a number of days since 1970-01-01. As in numbers.py. */
+function dateText(days) {
+  return Number.isFinite(days) ? new Date(Math.floor(days) * 864e5).toISOString().slice(0, 10) : "";
 }
 
 /* A share as a percentage with one digit after the point. */

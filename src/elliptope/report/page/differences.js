@@ -19,7 +19,8 @@ function difference(field) {
 }
 
 /* Medians, and Cliff's delta: the probability that a selected value is above another, less the probability that it is below. */
-function valueDifference({ values }) {
+function valueDifference(field) {
+  const { values } = field;
   const chosen = sortedValues(values, 1);
   const others = sortedValues(values, 0);
   if (!chosen.length || !others.length) return { effect: 0, chosen: "", others: "" };
@@ -29,7 +30,7 @@ function valueDifference({ values }) {
     while (notAbove < others.length && others[notAbove] <= value) notAbove += 1;
     sum += below - (others.length - notAbove);
   }
-  const [a, b] = [chosen, others].map((sorted) => numberText(median(sorted)));
+  const [a, b] = [chosen, others].map((sorted) => valueText(field, median(sorted)));
   return { effect: sum / (chosen.length * others.length), chosen: a, others: b };
 }
 
@@ -42,7 +43,8 @@ function median(sorted) {
 }
 
 /* The class whose share differs most, and the total variation: half of the sum of all differences of shares. */
-function classDifference({ names, codes }) {
+function classDifference(field) {
+  const { names, codes } = field;
   const counts = [0, 1].map(() => new Float64Array(names.length));
   codes.forEach((code, i) => { if (code >= 0) counts[1 - view.isSelected[i]][code] += 1; });
   const sums = counts.map((count) => count.reduce((a, b) => a + b, 0));
@@ -50,9 +52,10 @@ function classDifference({ names, codes }) {
   const shares = counts.map((count, side) => count.map((value) => value / sums[side]));
   const gaps = names.map((_, k) => Math.abs(shares[0][k] - shares[1][k]));
   const most = gaps.indexOf(Math.max(...gaps));
+  const text = view.selected.length === 1 ? textOf(field, view.selected[0]) : names[most];
   return {
     effect: gaps.reduce((a, b) => a + b, 0) / 2,
-    chosen: `${shorten(names[most])}: ${percent(shares[0][most])}`,
+    chosen: `${shorten(text)}: ${percent(shares[0][most])}`,
     others: percent(shares[1][most]),
   };
 }

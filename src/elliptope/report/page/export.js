@@ -44,14 +44,15 @@ function legendMarkup(width, height) {
   const left = AROUND.left;
   const title = label(left, height + 12, shorten(view.colour.name), "start", 'font-weight="600"');
   const text = (x, line, content) => label(x, height + 12 + line * LINE, content, "start");
+  let bar = "";
   if (!view.colour.codes) {
     const [low, high] = barEnds();
     const strips = paint().styles.slice(0, STEPS).map(({ colour }, k) =>
       `<rect x="${left + 70 + 2 * k}" y="${height + 12 + LINE - 9}" width="2.5" height="10" fill="${colour}"/>`);
-    return { markup: title + text(left, 1, low) + strips.join("") + text(left + 78 + 2 * STEPS, 1, high), lines: 2 };
+    bar = text(left, 1, low) + strips.join("") + text(left + 78 + 2 * STEPS, 1, high);
   }
-  let [x, row, markup] = [left, 1, title];
-  for (const { name, colour, path } of paint().styles) {
+  let [x, row, markup] = [bar ? left + 160 + 2 * STEPS : left, 1, title + bar];
+  for (const { name, colour, path } of paint().styles.filter((style) => style.name !== null)) {
     const wide = 30 + 6.5 * shorten(name).length;
     if (x > left && x + wide > width) [x, row] = [left, row + 1];
     markup += `<path transform="translate(${x + 6} ${height + 8 + row * LINE}) scale(5)" d="${path}" fill="${colour}"/>`;
@@ -99,7 +100,7 @@ function coordinatesTable() {
 
 function selectionTable() {
   const others = report.fields.filter((_, k) => k !== report.target || report.labels);
-  const text = (field) => (i) => (field.codes ? textOf(field, i) : digits(field.values[i]));
+  const text = (field) => (i) => (field.codes || field.dates ? textOf(field, i) : digits(field.values[i]));
   return table(view.selected, others.map((field) => ({ name: field.name, text: text(field) })));
 }
 

@@ -43,7 +43,7 @@ function rowAt([x, y]) {
   return row;
 }
 
-/* Number, name, label and the chosen fields of a row, each with its title. */
+/* Number, name, label and the chosen fields of a row, each with its title; and how many others are drawn at its place. */
 function tipLines(i) {
   const label = labelOf(i);
   const lines = [["", `Row ${report.rows[i]}`]];
@@ -53,6 +53,9 @@ function tipLines(i) {
   for (const field of wanted) {
     if (field !== report.fields[report.target] || report.labels) lines.push([field.name, textOf(field, i)]);
   }
+  const [X, Y] = view.at;
+  const others = allRows().filter((k) => k !== i && X[k] === X[i] && Y[k] === Y[i]).length;
+  if (others) lines.push(["", `${countOf(others, "more row")} at this place`]);
   return lines;
 }
 
