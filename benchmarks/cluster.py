@@ -26,7 +26,7 @@ import machine
 import numpy as np
 
 from elliptope import SDPEmbedding
-from elliptope.distributed.cluster import Cluster, task
+from elliptope.distributed.cluster import WORKER_SETTINGS, Cluster, task
 from elliptope.distributed.exact import DistributedOperator
 from elliptope.distributed.neighbors import fit_neighbors
 from elliptope.distributed.rows import RowBlocks
@@ -44,10 +44,11 @@ POLYNOMIAL = power(TIME)
 
 @contextmanager
 def workers(count: int) -> Iterator[Any]:
+    from dask import config
     from dask.distributed import Client, LocalCluster
 
-    options = {"threads_per_worker": 1, "dashboard_address": None}
-    with LocalCluster(n_workers=count, **options) as local, Client(local, direct_to_workers=True) as client:
+    options = {"n_workers": count, "threads_per_worker": 1, "dashboard_address": None}
+    with config.set(WORKER_SETTINGS), LocalCluster(**options) as local, Client(local, direct_to_workers=True) as client:
         yield client
 
 

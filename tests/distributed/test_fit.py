@@ -68,6 +68,9 @@ def test_data_frames():
     assert list(Z.columns) == list(there.get_feature_names_out())
     np.testing.assert_array_equal(Z.compute().index, table.index)
     np.testing.assert_allclose(Z.compute().to_numpy(), there.transform(table), rtol=1e-12)
+    lazy = there.set_output(transform="pandas").transform(frame)  # which is of no effect: it would be computed here
+    np.testing.assert_array_equal(lazy.compute(), Z.compute())
+    there.set_output(transform="default")
     np.testing.assert_allclose(scores.compute(), there.score_samples(table), rtol=1e-12)
     empty = frame[frame["a"] > 1e9]
     assert there.transform(empty).compute().shape == (0, there.n_components_)

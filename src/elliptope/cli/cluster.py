@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array
-from ..distributed import ClusterError
+from ..distributed.cluster import WORKER_SETTINGS, ClusterError
 from ..estimators.rkhs_embedding import RKHSEmbedding
 from .console import Console
 from .errors import CommandError, ExitCode, UsageError, listing, missing_extra
@@ -42,12 +42,14 @@ def connected(args: argparse.Namespace) -> Iterator[None]:
         yield
         return
     try:
+        from dask import config
         from dask.distributed import Client, LocalCluster
     except ImportError as error:
         raise missing_extra("A cluster", "dask", error) from None
     with ExitStack() as stack:
         address = args.scheduler
         if address is None:
+            stack.enter_context(config.set(WORKER_SETTINGS))
             address = stack.enter_context(LocalCluster(n_workers=args.workers, threads_per_worker=1, dashboard_address=None))
         try:
             stack.enter_context(Client(address))

@@ -14,6 +14,12 @@ from uuid import uuid4
 
 from .._utils.extras import install
 
+# For workers that we start, settings of Dask. By default they give memory back to the system as soon as it is free, and to
+# get it again takes as long as many products. With these, arrays of up to 32 MB, the most that glibc allows, keep it.
+WORKER_SETTINGS = {
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**28,
+    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**25,
+}
 # Seconds between two looks at whether there are workers, while tasks are waited for.
 _LOOK = 1.0
 # Seconds after which we look again while results are fetched; doubled every time.

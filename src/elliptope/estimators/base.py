@@ -19,7 +19,7 @@ from ..kernels.metrics import PRECOMPUTED
 from ..memory.device import device_errors
 from ..persistence import save
 from .extension import Extension
-from .lazy import takes_dask
+from .lazy import stays_lazy, takes_dask
 from .streaming import Streaming
 
 
@@ -28,6 +28,11 @@ class Embedding(Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
     normalize: str | None
     n_components_: int
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)  # here scikit-learn wraps the methods that a class defines
+        if "transform" in vars(cls):
+            cls.transform = stays_lazy(cls.transform)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

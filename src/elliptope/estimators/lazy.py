@@ -33,6 +33,17 @@ def takes_dask(method: Callable[[Any, Any], Array]) -> Callable[[Any, Any], Any]
     return call
 
 
+def stays_lazy(method: Callable[..., Any]) -> Callable[..., Any]:
+    """``transform`` as scikit-learn has wrapped it for ``set_output``, but not for dask input: wrapping would compute it."""
+    plain = method.__wrapped__  # type: ignore[attr-defined]
+
+    @functools.wraps(method)
+    def call(self: Any, X: Any) -> Any:
+        return (plain if is_dask(X) else method)(self, X)
+
+    return call
+
+
 def _to_array(estimator: Any, name: str, X: Any) -> Any:
     if X.ndim != 2:
         raise ValueError(f"`X` must have two dimensions, got {X.ndim}.")
