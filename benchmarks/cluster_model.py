@@ -36,9 +36,9 @@ class Hardware:
 
     bandwidth: float = 1.25e9  # a network of 10 Gbit/s; within a machine more than twice as much is measured
     message: float = 1e-3
-    task: float = 1.9e-3
-    pairs: float = 2.9e8  # of the exact kernel with 20 columns, in float64
-    entries: float = 4.8e8  # of a sparse kernel, times columns
+    task: float = 1.6e-3
+    pairs: float = 3.5e8  # of the exact kernel with 20 columns, in float64
+    entries: float = 2.8e9  # of a sparse kernel, times columns
     others: float = 2.6  # h, for 64 workers with few rows each: with more rows it is less
 
 
