@@ -87,6 +87,9 @@ def test_missing_values_are_filled_in(cli, folder):
     np.testing.assert_array_equal(outcome.numbers, embedded(expected))
     assert f"a (3 by {gaps['a'].median():.6g}), kind (1 by v)" in outcome.err
     same_embedding_of_new_rows(cli, "m")
+    said = cli("transform", "m", "t.csv").err
+    assert f"('a'): 3 missing values filled in by {gaps['a'].median():.6g}, as in training" in said
+    assert "('kind'): 1 missing value filled in by v, as in training" in said
 
 
 def same_embedding_of_new_rows(cli, model):

@@ -86,6 +86,9 @@ def follow(reader: Reader, raw: Raw, roles: Roles, preparation: Preparation, opt
             problems.append(problem)
         if unseen := feature.unseen(x, texts):
             notes.append(f"{reader.column(j)}: values that the model has not seen, {listing(unseen)}: all its columns are 0")
+        if feature.fill is not None and (missing := int(missing_cells(x, texts).sum())):
+            filled = f"{counted(missing, 'missing value')} filled in by {feature.shown_fill}, as in training"
+            notes.append(f"{reader.column(j)}: {filled}")
     preparation = replace(preparation, drop_missing=preparation.drop_missing or options.drop_missing, dropped=(), sample=())
     prepared = _use(reader, raw, roles, preparation, roles.features, problems, options, training=False)
     return prepared._replace(notes=[*notes, *prepared.notes])

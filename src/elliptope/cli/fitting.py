@@ -57,7 +57,7 @@ def _uses(args: argparse.Namespace, data: Data) -> str:
         filled = any(feature.n_filled for feature in data.preparation.features)
         uses += ["--drop-missing leaves out rows with missing values instead"] if filled else []
         uses += (
-            ["--impute median uses columns that are mostly missing"] if any("missing" in what for what in reasons) else []
+            ["--impute median uses columns that are mostly missing"] if any(what.endswith(" cells missing") for what in reasons) else []
         )
     uses += ["--rows all uses all, and takes longer"] if data.preparation.sample else []
     label = f"--label COLUMN {'colours by one' if data.first_look else 'copies one to the output'}"
@@ -123,7 +123,7 @@ def preparation(model: Model, doubt: str | None) -> str | None:
 
 def _scaling(model: Model) -> str:
     if model.standardizer is not None:
-        return "Columns were standardised before; this table has them as they are in the file."
+        return "The fit used standardised columns; this table shows them in the units of the file."
     points = model.est.training_.points
     unlike = None if points is None or sparse.issparse(points) else _unlike(points)
     warning = f" They differ {unlike}, so that the widest ones decide; --standardize puts them on one scale."
