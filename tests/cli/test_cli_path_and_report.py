@@ -109,7 +109,7 @@ class TestReport:
         assert options["title"] == "Wine"
         np.testing.assert_allclose(np.column_stack(list(options["columns"].values())), RAW.data, rtol=1e-9)  # not scaled
         assert options["first_row"] == 1  # as in all that is said about tables
-        assert "were standardised" in options["preparation"]
+        assert "used standardised columns" in options["preparation"]
         facts = outcome.json
         assert (facts["output"], facts["model"], facts["coordinates"]) == (page, model, coordinates)
         assert cli("report", model, "-o", page).code == 1

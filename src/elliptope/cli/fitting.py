@@ -56,9 +56,9 @@ def _uses(args: argparse.Namespace, data: Data) -> str:
     if data.first_look and not args.drop_missing and args.impute is None:
         filled = any(feature.n_filled for feature in data.preparation.features)
         uses += ["--drop-missing leaves out rows with missing values instead"] if filled else []
-        uses += (
-            ["--impute median uses columns that are mostly missing"] if any(what.endswith(" cells missing") for what in reasons) else []
-        )
+        mostly_missing = any(what.endswith(" cells missing") for what in reasons)
+        uses += ["--impute median uses columns that are mostly missing"] if mostly_missing else []
+    uses += ["--columns uses those that it names"] if held & {NAMES_ROWS, COUNTS_ROWS} else []
     uses += ["--rows all uses all, and takes longer"] if data.preparation.sample else []
     label = f"--label COLUMN {'colours by one' if data.first_look else 'copies one to the output'}"
     uses += [label] if held - {"empty", NAMES_ROWS, COUNTS_ROWS} and args.label is None else []
