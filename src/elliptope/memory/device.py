@@ -15,8 +15,9 @@ _DOUBLE, _HALF, _INDEX = 8, 2, 4
 _ROW_COPIES, _PARTS = 4, 6
 # Sums that products of the tiled operator keep apart, at most: rows of 32 columns, for either side of a tile.
 _SUMS = 2 * 132 * 64 * 512 * 32
-# Thin matrices that wait for others while the shares of a product are summed.
-_SHARES = 6
+# Thin matrices that wait for others while the shares of a product are summed; and those that the recorded products of a
+# polynomial work in.
+_SHARES, _RECORDED = 6, 6
 # Distances that a search for neighbours holds at a time, and what libraries hold.
 _SEARCHED = 2**31
 _FIXED = 2**29
@@ -30,7 +31,7 @@ def _tiled(size: Size) -> int:
 def _sparse(size: Size) -> int:
     entries = 2 * size.n * size.n_neighbors  # a neighbour on either side is enough
     search = _SEARCHED + size.n * (2 * _DOUBLE * size.p + 3 * _DOUBLE * (size.n_neighbors + 8))
-    return max(search, entries * (2 * _DOUBLE + _INDEX))
+    return max(search, entries * (2 * _DOUBLE + _INDEX) + _RECORDED * _DOUBLE * size.n * WIDTH)
 
 
 _STORAGE: dict[str, Callable[[Size], int]] = {
