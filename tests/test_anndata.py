@@ -243,7 +243,8 @@ def test_new_cells_without_components_are_projected():
     with pytest.raises(ValueError, match=r"Do not run scanpy.pp.pca on the new cells") as caught:
         transform(new, reference)
     code = re.search(r"adata\.obsm\['X_pca'\] = .*\)(?=\. See)", str(caught.value)).group()
-    for kind in (sparse.csr_matrix, sparse.csr_array, lambda X: X.toarray()):
+    arrays = [] if anndata.__version__.startswith("0.10.") else [sparse.csr_array]  # which 0.10 does not take
+    for kind in (sparse.csr_matrix, *arrays, lambda X: X.toarray()):
         reference.X, new.X = kind(reference.X), kind(new.X)
         exec(code, {"np": np, "adata": new, "reference": reference})
         np.testing.assert_allclose(new.obsm["X_pca"], pca.transform(sparse.csr_array(new.X).toarray()), atol=1e-5)
