@@ -117,7 +117,7 @@ class TestReport:
         (est, options) = calls[1]
         same(est.embedding_, reference.embedding_)
         assert options["y"].tolist() == CLASSES
-        assert options["title"] == str(wine)
+        assert options["title"] == wine.name
         assert options["bandwidths"] == "auto"
 
     def test_numbers_colour_as_numbers(self, cli, tmp_path, calls):

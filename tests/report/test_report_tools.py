@@ -17,7 +17,7 @@ from elliptope import MultiscaleEmbedding
 from elliptope.plotting.targets import Classes, Values
 from elliptope.report import write_comparison
 from elliptope.report.content import collect
-from elliptope.report.numbers import count_text, number_text, percent
+from elliptope.report.numbers import count_text, fixed_text, number_text, percent
 
 chromium = pytest.importorskip("browser", reason="selenium is not installed", exc_type=ImportError)
 pytestmark = pytest.mark.skipif(
@@ -253,6 +253,9 @@ def test_numbers_are_written_one_way(open_report, wine):
     assert browser.run("return arguments[0].map(numberText)", values) == expected
     assert expected[4:9] == ["12.35", "1999", "12 346".replace(" ", "\u202f"), "−9\u202f999\u202f999", "1\u00a0×\u00a010⁷"]
     assert browser.run("return [NaN, Infinity].map(numberText)") == ["", ""] == [number_text(np.nan), number_text(np.inf)]
+    small = [0.9, -1.25, -0.0001, 0]
+    expected = ["0.900", "−1.250", "0.000", "0.000"]
+    assert browser.run("return arguments[0].map(fixedText)", small) == expected == [fixed_text(value) for value in small]
     assert browser.run("return [0.1234, 1].map(percent)") == [percent(0.1234), percent(1)]
 
 

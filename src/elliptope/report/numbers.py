@@ -32,6 +32,11 @@ def number_text(value: float) -> str:
     return f"{sign}{grouped}{'.' if rest else ''}{rest}"
 
 
+def fixed_text(value: float) -> str:
+    """Three digits after the point, for a column of numbers of one kind: 0.900 below 1.250."""
+    return f"{value:z.3f}".replace("-", _MINUS)
+
+
 def date_text(days: float) -> str:
     """The date of a number of days since 1970-01-01; nothing for a missing value."""
     return str(np.datetime64(math.floor(days), "D")) if math.isfinite(days) else ""

@@ -17,7 +17,7 @@ from .._utils.arrays import Array
 from ..plotting.targets import Classes, Target, Values
 from .content import Report
 from .fields import single_precision
-from .numbers import count_text, date_text, number_text
+from .numbers import count_text, date_text, fixed_text, number_text
 from .verdicts import PARAMETERS, definitions, fit_facts, fit_words, of_fit, scale_text, share_list, verdict_text
 from .words import PICTURES, read_picture, share_text
 
@@ -210,7 +210,7 @@ def _outliers(report: Report, k: int) -> str:
             cells.append(escape(report.row_names[i]))
         if _has_labels(report):
             cells.append(escape(_label(report, i)))
-        rows.append([*cells, number_text(scores[i])])
+        rows.append([*cells, fixed_text(scores[i])])
     about = _scores(report, scores, order)
     hint = f"{about} Press a number to see the row in the map. Rows are counted from {report.first_row}."
     scroll = '<div class="scroll" tabindex="0" role="region" aria-label="Table of outlying rows">'
@@ -228,7 +228,7 @@ def _scores(report: Report, scores: Array, order: Array) -> str:
     last = float(scores[order[-1]])
     count = int((scores >= last - _EQUAL).sum())
     if count > _OUTLIERS:
-        text += f" These are some of the {count_text(count, 'row')} that score {number_text(last)} or more."
+        text += f" These are some of the {count_text(count, 'row')} that score {fixed_text(last)} or more."
     return text
 
 

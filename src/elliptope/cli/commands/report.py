@@ -47,7 +47,7 @@ def rows(text: str) -> int | str:
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="INPUT|MODEL", help="table, - for standard input, or file that `fit` wrote")
     add_output(parser, "the page", required=True)
-    parser.add_argument("--title", help="(default: the name of the input)")
+    parser.add_argument("--title", help="(default: the name of the input, without its folder)")
     parser.add_argument(
         "--bandwidths",
         type=bandwidths,
@@ -98,12 +98,13 @@ def run(args: argparse.Namespace, console: Console) -> int:
         coordinates.write({**model.kept, "z": model.est.embedding_}, console, column_names(model.est))
     other = None if args.compare is None else _other(args, model)
     with open_output(args.output, args.force) as file:
-        title = args.title or model.source or args.input
-        report = _report(args, model, console, title if other is None else args.input, shown, doubt)
+        # Names of folders say nothing about the data, and may be nobody else's business.
+        title = args.title or Path(model.source or args.input).name
+        report = _report(args, model, console, title if other is None else Path(args.input).name, shown, doubt)
         if other is None:
             file.write(page_bytes(report))
         else:
-            file.write(comparison_bytes(report, _report(args, other, console, args.compare, shown, doubt), title))
+            file.write(comparison_bytes(report, _report(args, other, console, Path(args.compare).name, shown, doubt), title))
     if equal := equal_rows(report):
         console.note(f"{model.source or args.input}: {equal}")
     asks = {"σ": "--bandwidths", "k": "--neighbor-counts"}.get(report.symbol or "")

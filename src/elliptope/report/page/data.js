@@ -122,6 +122,12 @@ function numberText(value) {
   return `${sign}${grouped}${rest ? `.${rest}` : ""}`;
 }
 
+/* Three digits after the point, for a column of numbers of one kind. As in numbers.py. */
+function fixedText(value) {
+  const text = Math.abs(value).toFixed(3);
+  return value < 0 && Number(text) ? `−${text}` : text;
+}
+
 /* The date of a number of days since 1970-01-01. As in numbers.py. */
 function dateText(days) {
   return Number.isFinite(days) ? new Date(Math.floor(days) * 864e5).toISOString().slice(0, 10) : "";

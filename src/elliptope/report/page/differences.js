@@ -68,7 +68,7 @@ function differenceRow({ field, effect, chosen, others }) {
   head.append(button);
   const bar = element("i", { ariaHidden: "true" });
   bar.style.width = percent(Math.abs(effect)).replace("\u00a0", "");
-  const last = element("td", { className: "figure effect", textContent: numberText(Number(effect.toFixed(3))) });
+  const last = element("td", { className: "figure effect", textContent: fixedText(effect) });
   last.append(bar);
   row.append(head, element("td", { className: "figure", textContent: chosen }), element("td", { className: "figure", textContent: others }), last);
   return row;
