@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,17 @@ ROOT = Path(__file__).parents[2]
 PATIENCE = 120  # seconds, far more than any case takes
 
 
+def _fork() -> int:
+    """As ``os.fork``, without the warning of Python 3.12 and later that a process with threads may hang: users see it too."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+        return os.fork()
+
+
 def forked(function: Callable[[], Any]) -> Any:
     """What ``function`` returns or raises in a child of this process."""
     read, write = os.pipe()
-    child = os.fork()
+    child = _fork()
     if child == 0:
         try:
             outcome: tuple[str, Any] = ("result", function())
@@ -39,7 +47,7 @@ def forked(function: Callable[[], Any]) -> Any:
 
 def killed(function: Callable[[], Any], seconds: float) -> None:
     """Let a child of this process run ``function`` again and again, and kill it after a while."""
-    child = os.fork()
+    child = _fork()
     if child == 0:
         while True:
             function()

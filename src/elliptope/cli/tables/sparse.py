@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
@@ -91,7 +92,10 @@ def _matrix(arrays: dict[str, Array]) -> Any:
 def read_matrix_market(stream: BinaryIO, source: str) -> Reader:
     """A sparse matrix, or a dense one."""
     try:
-        X = scipy_io.mmread(io.BytesIO(stream.read()))
+        with warnings.catch_warnings():
+            # From version 1.18 on, SciPy announces that sparse arrays will be returned instead of matrices: either will do.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            X = scipy_io.mmread(io.BytesIO(stream.read()))
     except (ValueError, OverflowError, EOFError, TypeError) as error:
         raise TableError(source, f"not Matrix Market data, or damaged ({error})") from None
     if sparse.issparse(X):
