@@ -20,6 +20,7 @@ from sklearn.neighbors import LocalOutlierFactor, NearestNeighbors
 from sklearn.preprocessing import scale
 
 from elliptope import MultiscaleEmbedding, SDPEmbedding
+from elliptope.estimators.outliers import outlier_scores
 from report import table
 
 DRAWS = 5
@@ -32,8 +33,11 @@ NOTE = """\
 Area under the ROC curve: 1 if all outliers score above all other rows, 0.5 for a score that says nothing. Means over
 {draws} draws of outliers, {share:.0%} of the rows, added to z-scored data. *box*: every column uniform over three times its
 range. *shuffled*: every column drawn from the values of that column, so that only the combination of values is unusual.
+*group*: 20 rows of the data, half as far from each other, moved together to a place drawn as in *box*: no score that looks
+at 15 neighbours can know that they are far.
 
 *m* is the density, `exp(score_samples)`, of the estimator named; *distance* is that to the 15th nearest row, in the data.
+The *score of report pages*, and of cells, is log s - ¼ min(log m, c), s being the distance and c the median of log m.
 Scores are high for outliers. All methods have their defaults.
 
 {machine}
@@ -45,7 +49,7 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, required=True)
     output = parser.parse_args(argv).output
-    cases = [(name, kind) for name in SETS for kind in (box, shuffled)]
+    cases = [(name, kind) for name in SETS for kind in (box, shuffled, group)]
     results = {f"{name}, {kind.__name__}": measure(name, kind) for name, kind in cases}
     methods = list(next(iter(results.values())))
     rows = [[method, *(f"{values[method]:.3f}" for values in results.values())] for method in methods]
@@ -81,6 +85,10 @@ def shuffled(X: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     return np.column_stack([rng.choice(column, n) for column in X.T])
 
 
+def group(X: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    return box(X, 1, rng) + X[rng.choice(len(X), 20, replace=False)] / 2
+
+
 def scores(X: np.ndarray) -> dict[str, np.ndarray]:
     """High for outliers."""
     gaussian = SDPEmbedding(random_state=0).fit(X)
@@ -91,9 +99,9 @@ def scores(X: np.ndarray) -> dict[str, np.ndarray]:
         "distance": distance,
         "-log m, SDPEmbedding": -gaussian.score_samples(X),
         "-log m, SDPEmbedding(kernel='neighbors')": -neighbors.score_samples(X),
-        "log distance - ½ log m, SDPEmbedding(kernel='neighbors')": np.log(distance) - neighbors.score_samples(X) / 2,
+        "score of report pages, SDPEmbedding(kernel='neighbors')": outlier_scores(neighbors, X),
         "-log m, MultiscaleEmbedding": -overlap.score_samples(X),
-        "log distance - ½ log m, MultiscaleEmbedding": np.log(distance) - overlap.score_samples(X) / 2,
+        "score of report pages, MultiscaleEmbedding": outlier_scores(overlap, X),
         "LocalOutlierFactor": -LocalOutlierFactor().fit(X).negative_outlier_factor_,
         "IsolationForest": -IsolationForest(random_state=0).fit(X).score_samples(X),
     }

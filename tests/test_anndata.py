@@ -50,6 +50,11 @@ def log_scales(rows, n_neighbors=15):
     return np.log(NearestNeighbors(n_neighbors=n_neighbors).fit(PCA.astype(np.float32)).kneighbors(rows)[0][:, -1])
 
 
+def low_density(log_density, fitted=None):
+    """The part of the outlier score that tells rows between groups."""
+    return -0.25 * np.minimum(log_density, np.median(log_density if fitted is None else fitted))
+
+
 def assert_same_results(one, other, key="X_sdp"):
     np.testing.assert_array_equal(one.obsm[key], other.obsm[key])
     score = f"{key.removeprefix('X_')}_outlier_score"
@@ -68,7 +73,7 @@ def test_results_are_those_of_the_estimator():
     assert embed(adata) is None
     est = MultiscaleEmbedding(random_state=0).fit(adata.obsm["X_pca"])
     np.testing.assert_array_equal(adata.obsm["X_sdp"], est.embedding_)
-    score = log_scales(adata.obsm["X_pca"]) - 0.5 * est.score_samples(adata.obsm["X_pca"])
+    score = log_scales(adata.obsm["X_pca"]) + low_density(est.score_samples(adata.obsm["X_pca"]))
     np.testing.assert_allclose(adata.obs["sdp_outlier_score"], score - np.median(score), rtol=1e-5, atol=1e-5)
     found = adata.uns["X_sdp"]
     assert (found["method"], found["status"]) == ("MultiscaleEmbedding", est.status_)
@@ -120,6 +125,9 @@ def test_outliers_have_high_scores():
     adata = cells(far)
     embed(adata)
     assert roc_auc_score(np.arange(len(far)) >= N, adata.obs["sdp_outlier_score"]) > 0.99
+    group = cells(np.vstack([PCA, 40 + 2 * RNG.normal(size=(16, 6))]))  # more than n_neighbors, which share them
+    embed(group)
+    assert roc_auc_score(np.arange(group.n_obs) >= N, group.obs["sdp_outlier_score"]) > 0.9
     embed(adata, method="sdp", kernel="neighbors", n_neighbors=30, key_added="X_far")  # far from the origin, too
     assert roc_auc_score(np.arange(len(far)) >= N, np.linalg.norm(adata.obsm["X_far"], axis=1)) > 0.99
     new = cells(np.vstack([NEW, far[N:]]))
@@ -139,7 +147,7 @@ def test_distances_of_scanpy(key):
     # One embedding, up to the rounding of distances in single precision.
     Z, other = adata.obsm["X_sdp"], exact.embedding_
     np.testing.assert_allclose(Z @ Z.T, other @ other.T, atol=1e-3)
-    score = log_scales(adata.obsm["X_pca"], n_neighbors=12) - 0.5 * exact.score_samples(adata.obsm["X_pca"])
+    score = log_scales(adata.obsm["X_pca"], n_neighbors=12) + low_density(exact.score_samples(adata.obsm["X_pca"]))
     np.testing.assert_allclose(adata.obs["sdp_outlier_score"], score - np.median(score), atol=1e-3)
 
 
@@ -226,7 +234,9 @@ def test_new_cells():
     new = cells(NEW)
     assert transform(new, reference, key_added="X_new") is None
     np.testing.assert_array_equal(new.obsm["X_new"], model(reference).transform(new.obsm["X_pca"]))
-    expected = log_scales(NEW) - 0.5 * model(reference).score_samples(new.obsm["X_pca"])
+    est = model(reference)
+    fitted = est.score_samples(reference.obsm["X_pca"])
+    expected = log_scales(NEW) + low_density(est.score_samples(new.obsm["X_pca"]), fitted)
     differences = new.obs["new_outlier_score"] - expected
     np.testing.assert_allclose(differences, differences.iloc[0], atol=1e-5)  # the median of the reference
     assert new.uns["X_new"]["params"] == {"reference": "X_sdp", "use_rep": "X_pca"}
@@ -257,7 +267,7 @@ def test_new_cells_that_cannot_be_placed():
     with pytest.raises(ValueError, match=r"distances between its cells \(neighbors_key='neighbors'\).*`use_rep`"):
         transform(cells(NEW), reference)
     embed(reference)
-    with pytest.raises(ValueError, match=r"4 features.*6 features"):
+    with pytest.raises(ValueError, match=r"6 columns of 'X_pca'.*got 4.*Do not run scanpy.pp.pca"):
         transform(cells(NEW[:, :4]), reference)
     embed(reference, store_model=False)
     with pytest.raises(ValueError, match=r"`key`='X_sdp' has no model: .* store_model=False. Call it with store_model=True"):
@@ -332,6 +342,13 @@ def test_frames_and_equal_cells():
         ({"method": "umap"}, ValueError, "`method` must be"),
         ({"key_added": "a/b"}, ValueError, "`key_added` must be a name without '/'.*got 'a/b'"),
         ({"key_added": ""}, ValueError, "`key_added`"),
+        (
+            {"key_added": "X_pca"},
+            ValueError,
+            r"`key_added` must be a name that is free: adata.obsm\['X_pca'\] would be lost",
+        ),
+        ({"key_added": "neighbors"}, ValueError, r"free: adata.uns\['neighbors'\] would be lost.*Got 'neighbors'"),
+        ({"layer": "counts"}, TypeError, "`layer` is no parameter .* can be embedded from `obsm`"),
         ({"n_neighbours": 5}, TypeError, "`n_neighbours` is no parameter of MultiscaleEmbedding, which has .*n_neighbors"),
         ({"n_neighbors": 1.5}, (TypeError, ValueError), "`n_neighbors`"),
         ({"metric": lambda x, y: 1.0}, ValueError, "`store_model` must be False where `metric` is a function"),
@@ -343,6 +360,46 @@ def test_wrong_names(arguments, error, text):
     with pytest.raises(error, match=text):
         embed(adata, **arguments)
     assert list(adata.obsm) == ["X_pca"]
+
+
+def test_nothing_is_lost():
+    adata = cells()
+    embed(adata)
+    embed(adata)  # what is ours is replaced
+    before = dict(adata.uns["X_sdp"])
+    with pytest.raises(ValueError, match=r"free: adata.obs\['sdp_outlier_score'\] would be lost"):
+        embed(adata, key_added="sdp")
+    with pytest.raises(ValueError, match=r"`key_added` must be another name.*certificates would be lost.*'X_sdp'"):
+        transform(adata, adata)
+    with pytest.raises(ValueError, match=r"`key_added` must not be `key`"):
+        layout(adata, key_added="X_sdp")
+    assert set(adata.uns["X_sdp"]) == set(before)
+    new = cells(NEW)
+    transform(new, adata)
+    transform(new, adata)
+    np.testing.assert_array_equal(new.obsm["X_sdp"], model(adata).transform(new.obsm["X_pca"]))
+
+
+def test_a_model_has_the_cells_that_it_was_fitted_to(tmp_path):
+    adata = cells()
+    embed(adata)
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    adata = anndata.read_h5ad(tmp_path / "cells.h5ad")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model(adata)
+        transform(cells(NEW), adata[::-1].copy())  # places cells among all of the model, whatever the order
+    for other in (adata[::-1].copy(), adata[:50].copy()):
+        with pytest.warns(UserWarning, match=rf"The cells of `adata` \({other.n_obs}\) are not those of the model \({N}\)"):
+            model(other)
+
+
+def test_neighbors_of_a_subset():
+    adata = with_neighbors(cells())
+    with pytest.warns(
+        UserWarning, match=r"found 15 neighbours .*obsp\['distances'\] has \d+ of most.*run scanpy.pp.neighbors again"
+    ):
+        embed(adata[: N * 3 // 4].copy(), neighbors_key="neighbors")
 
 
 def test_missing_parts():

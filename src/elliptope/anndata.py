@@ -7,6 +7,7 @@ first; :func:`layout` makes a picture for ``scanpy.pl.embedding``. What is writt
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Iterable, Mapping
 from inspect import isfunction
 from itertools import zip_longest
@@ -81,11 +82,17 @@ def embed(
 
         - ``obsm["X_sdp"]``: the embedding.
         - ``obs["sdp_outlier_score"]``: high for outliers, 0 for the median cell. Minus the log density; with a kernel of
-          neighbours it is :math:`\log s(x) - \frac12 \log m(x)`, s being the distance to the ``n_neighbors``-th nearest cell
-          and m the density, which is small where the neighbours of a cell have other neighbours.
+          neighbours it is :math:`\log s(x) - \frac14 \min(\log m(x), c)`, s being the distance to the ``n_neighbors``-th
+          nearest cell, m the density, which is small where the neighbours of a cell have other neighbours, and c the median
+          of log m. A separate group of more than ``n_neighbors`` cells is no outlier by this measure.
         - ``uns["X_sdp"]``: a dictionary with ``method``, ``params``, ``status``, ``certificates`` (arrays with an entry per
-          scale, for ``pandas.DataFrame``), ``versions``, ``model``, and ``features``: the genes where ``use_rep`` is "X",
-          or the columns of a data frame.
+          scale, for ``pandas.DataFrame``), ``versions``, ``model``, ``cells`` (their names, in the order of the rows of the
+          model), and ``features``: the genes where ``use_rep`` is "X", or the columns of a data frame.
+
+    Raises
+    ------
+    ValueError
+        Among others where ``key_added`` would replace what :func:`embed` or :func:`transform` has not written.
 
     Examples
     --------
@@ -96,7 +103,9 @@ def embed(
     """
     _check_anndata("adata", adata)
     check_choice("method", method, tuple(_METHODS))
+    _check_copy(adata, copy)
     _check_key("key_added", key_added)
+    _check_free(adata, key_added)
     if neighbors_key is None:
         use_rep = "X_pca" if use_rep is None else use_rep
         source = {"use_rep": use_rep}
@@ -113,7 +122,7 @@ def embed(
         parameters = {"kernel": "overlap", "metric": "precomputed", **n_neighbors, **parameters}
     est = _make(_METHODS[method], {"random_state": 0, **parameters}, store_model).fit(X)
     scores = outlier_scores(est, None if len(est.training_.rows) == X.shape[0] else X)
-    adata = _target(adata, copy)
+    adata = adata.copy() if copy else adata
     _write(adata, key_added, est.embedding_, scores)
     adata.uns[key_added] = {
         "method": type(est).__name__,
@@ -122,7 +131,7 @@ def embed(
         "status": est.status_,
         "certificates": _certificates(est),
         "versions": _storable(versions("anndata")),
-        **({"model": _as_bytes(est)} if store_model else {}),
+        **({"model": _as_bytes(est), "cells": np.array(adata.obs_names, dtype=object)} if store_model else {}),
     }
     return adata if copy else None
 
@@ -151,7 +160,7 @@ def transform(
     use_rep : str, optional
         A key of ``adata.obsm``, or "X". Default: that of the reference.
     key_added : str, optional
-        Where results are written. Default: ``key``.
+        Where results are written. Default: ``key``. An embedding of ``adata`` by :func:`embed` is not replaced.
     copy : bool
         Return a copy with the results, and leave ``adata`` as it is.
 
@@ -163,9 +172,16 @@ def transform(
         Take a threshold for new cells from others that were not embedded: ``docs/cells.md``.
     """
     _check_anndata("adata", adata)
-    est = model(reference, key=key)
+    _check_copy(adata, copy)
+    est = _model(reference, key)
     key_added = key if key_added is None else key_added
     _check_key("key_added", key_added)
+    _check_free(adata, key_added)
+    if "certificates" in adata.uns.get(key_added, {}):
+        raise ValueError(
+            f"`key_added` must be another name: adata.uns[{key_added!r}] holds an embedding of `adata` itself, by `embed`, "
+            f"whose model and certificates would be lost. Got {key_added!r}."
+        )
     source = reference.uns[key]["params"]
     if "use_rep" not in source:
         raise ValueError(
@@ -175,8 +191,13 @@ def transform(
     use_rep = str(source["use_rep"]) if use_rep is None else use_rep
     X = _representation(adata, use_rep, without_pca=_PROJECT)
     _check_features(_features(adata, use_rep), reference.uns[key].get("features"), use_rep)
+    if X.shape[1] != est.n_features_in_:
+        raise ValueError(
+            f"`adata` must have the {est.n_features_in_} columns of {use_rep!r} that `reference` was embedded by, got "
+            f"{X.shape[1]}.{' ' + _PROJECT if use_rep == 'X_pca' else ''}"
+        )
     Z, scores = est.transform(X), outlier_scores(est, X)
-    adata = _target(adata, copy)
+    adata = adata.copy() if copy else adata
     _write(adata, key_added, Z, scores)
     adata.uns[key_added] = {"params": {"reference": key, "use_rep": use_rep}, "versions": _storable(versions("anndata"))}
     return adata if copy else None
@@ -200,19 +221,40 @@ def layout(adata: Any, *, key: str = "X_sdp", key_added: str | None = None, copy
     """
     _check_anndata("adata", adata)
     key_added = f"{key}_layout" if key_added is None else key_added
+    _check_copy(adata, copy)
     _check_key("key_added", key_added)
+    if key_added == key:
+        raise ValueError(f"`key_added` must not be `key`, whose coordinates would be lost, got {key_added!r}.")
     if key not in adata.obsm:
         raise _unknown("key", "a key of `adata.obsm`", adata.obsm, key)
     Z = np.asarray(adata.obsm[key], dtype=np.float64)
     positions = picture(Z, Options(len(Z), Z), "layout").positions
-    adata = _target(adata, copy)
+    adata = adata.copy() if copy else adata
     adata.obsm[key_added] = positions
     return adata if copy else None
 
 
 def model(adata: Any, *, key: str = "X_sdp") -> CertifiedEmbedding:
-    """The fitted estimator behind an embedding, for displays, reports and :func:`elliptope.recertify`."""
+    """The fitted estimator behind an embedding, for displays, reports and :func:`elliptope.recertify`.
+
+    Its rows are the cells that :func:`embed` saw, whose names are in ``uns[key]["cells"]``. A warning tells where ``adata``
+    has others, or another order: labels of its cells do not belong to the rows then.
+    """
     _check_anndata("adata", adata)
+    est = _model(adata, key)
+    cells = adata.uns[key].get("cells")
+    if cells is not None and list(cells) != list(adata.obs_names):
+        warnings.warn(
+            f"The cells of `adata` ({adata.n_obs}) are not those of the model ({len(cells)}), or in another order: do not "
+            f"use its labels or positions with the model. The cells of the model are adata.uns[{key!r}]['cells'].",
+            UserWarning,
+            stacklevel=2,
+        )
+    return est
+
+
+def _model(adata: Any, key: str) -> CertifiedEmbedding:
+    _check_anndata("reference", adata)
     stored = adata.uns.get(key)
     if isinstance(stored, Mapping) and "certificates" in stored and "model" not in stored:
         raise ValueError(
@@ -240,6 +282,35 @@ def _check_anndata(name: str, value: Any) -> None:
 def _check_key(name: str, key: Any) -> None:
     if not isinstance(key, str) or not key or "/" in key:
         raise ValueError(f"`{name}` must be a name without '/', as files of the format h5ad need it, got {key!r}.")
+
+
+def _check_free(adata: Any, key: str) -> None:
+    """Raise where results under ``key`` would replace what elliptope has not written, or scores of another key."""
+    ours = _is_ours(adata.uns.get(key))
+    taken = [
+        f"adata.{part}[{key!r}]" for part, names in (("uns", adata.uns), ("obsm", adata.obsm)) if key in names and not ours
+    ]
+    score = _score_name(key)
+    taken += [
+        f"adata.obs[{score!r}]"
+        for other in adata.uns
+        if other != key and _score_name(other) == score and _is_ours(adata.uns[other])
+    ]
+    if taken:
+        raise ValueError(
+            f"`key_added` must be a name that is free: {', '.join(taken)} would be lost. Choose another name, or delete "
+            f"them first. Got {key!r}."
+        )
+
+
+def _is_ours(stored: Any) -> bool:
+    """Whether an entry of ``uns`` was written here."""
+    return isinstance(stored, Mapping) and "elliptope" in stored.get("versions", {})
+
+
+def _check_copy(adata: Any, copy: bool) -> None:
+    if copy and adata.isbacked:
+        raise ValueError("`copy`=True is not possible for an AnnData that is backed by a file: pass adata.to_memory().")
 
 
 def _unknown(name: str, wanted: str, known: Iterable[str], value: Any) -> ValueError:
@@ -306,31 +377,44 @@ def _distances(adata: Any, key: Any) -> tuple[sparse.csr_array, dict[str, int]]:
     name = str(adata.uns[key].get("distances_key", "distances"))
     if name not in adata.obsp:
         raise ValueError(f"`neighbors_key`={key!r} needs adata.obsp[{name!r}], which is not there.")
+    graph = sparse.csr_array(adata.obsp[name])
     n_neighbors = adata.uns[key].get("params", {}).get("n_neighbors")
-    # Old files hold an array of one number.
-    return sparse.csr_array(adata.obsp[name]), {} if n_neighbors is None else {"n_neighbors": np.asarray(n_neighbors).item()}
+    if n_neighbors is None:
+        return graph, {}
+    n_neighbors = np.asarray(n_neighbors).item()  # old files hold an array of one number
+    usual = int(np.median(np.diff(graph.indptr))) + 1
+    if usual < n_neighbors:
+        warnings.warn(
+            f"scanpy.pp.neighbors found {n_neighbors} neighbours of each cell, and adata.obsp[{name!r}] has {usual} of "
+            f"most, perhaps because `adata` is a subset of the cells since: run scanpy.pp.neighbors again.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return graph, {"n_neighbors": n_neighbors}
 
 
 def _make(cls: type[CertifiedEmbedding], parameters: dict[str, Any], store_model: bool) -> Any:
     known = cls().get_params(deep=False)
     for name, value in parameters.items():
         if name not in known:
-            raise TypeError(f"`{name}` is no parameter of {cls.__name__}, which has {', '.join(sorted(known))}.")
+            hint = (
+                " A layer can be embedded from `obsm`: adata.obsm['counts'] = adata.layers['counts']."
+                if name == "layer"
+                else ""
+            )
+            raise TypeError(f"`{name}` is no parameter of {cls.__name__}, which has {', '.join(sorted(known))}.{hint}")
         if store_model and isfunction(value):
             raise ValueError(f"`store_model` must be False where `{name}` is a function, which no file can hold.")
     return cls(**parameters)
 
 
-def _target(adata: Any, copy: bool) -> Any:
-    """Where results go."""
-    if copy and adata.isbacked:
-        raise ValueError("`copy`=True is not possible for an AnnData that is backed by a file: pass adata.to_memory().")
-    return adata.copy() if copy else adata
-
-
 def _write(adata: Any, key: str, Z: Array, scores: Array) -> None:
     adata.obsm[key] = np.asarray(Z)
-    adata.obs[f"{key.removeprefix('X_')}_outlier_score"] = scores
+    adata.obs[_score_name(key)] = scores
+
+
+def _score_name(key: str) -> str:
+    return f"{key.removeprefix('X_')}_outlier_score"
 
 
 def _certificates(est: Any) -> dict[str, Array]:

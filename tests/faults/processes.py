@@ -18,7 +18,7 @@ PATIENCE = 120  # seconds, far more than any case takes
 
 
 def _fork() -> int:
-    """As ``os.fork``, without the warning of Python 3.12 and later that a process with threads may hang: users see it too."""
+    """As ``os.fork``, without the warning of Python 3.12 and later that a process with threads may hang."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
         return os.fork()

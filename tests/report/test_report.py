@@ -271,7 +271,7 @@ def test_a_kernel_matrix_has_scores_but_no_columns():
 
 def distance_and_density(X, log_density, k=15):
     """The outlier score of a kernel of k neighbours, a row counting itself."""
-    scores = np.log(np.sort(cdist(X, X), axis=1)[:, k - 1]) - log_density / 2
+    scores = np.log(np.sort(cdist(X, X), axis=1)[:, k - 1]) - np.minimum(log_density, np.median(log_density)) / 4
     return scores - np.median(scores)
 
 

@@ -56,7 +56,7 @@ def verdict(
     if certificate.grade == "probabilistic":
         return "max_iter", (
             f"the ascent has converged, but tests with random vectors bound no tighter ({gap}); pass a larger tol, or a "
-            f"matrix that can be factorised (an array, or a sparse one with up to 10 000 rows)"
+            f"matrix that can be factorised (an array, or a sparse one with up to 10 000 rows and few entries)"
         )
     return "max_iter", f"no further progress after {ended.iterations} iterations ({gap}); increase tol"
 
