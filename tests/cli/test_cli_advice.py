@@ -30,12 +30,12 @@ GOOD = lines([["a", "b", "c"], *ROWS])
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        (GOOD + '"1,000",2,3\n', "", "the first '1,000' in row 31 (line 32) (if the comma separates thousands, remove it)"),
-        (GOOD + '"1,234,567.5",2,3\n', "", "'1,234,567.5' in row 31 (line 32) (if the comma separates thousands, remove it"),
+        (GOOD + '"1,000",2,3\n', "", "the first '1,000' in row 31 (line 32) (if the comma separates thousands, use --thousands ,)"),
+        (GOOD + '"1,234,567.5",2,3\n', "", "'1,234,567.5' in row 31 (line 32) (if the comma separates thousands, use --thousands ,)"),
         (
             GOOD.replace(",", ";") + "1,000;2;3\n",
             "--delimiter ;",
-            "if the comma separates thousands, remove it; if it is a decimal comma, use --decimal ,",
+            "if the comma separates thousands, use --thousands ,; if it is a decimal comma, use --decimal ,",
         ),
         (GOOD + '"1,5",2,3\n', "", "'1,5' in row 31 (line 32) (if that is a decimal comma, use --decimal ,)"),
         ("# made by hand\n" + GOOD, "", "t.csv: line 1: a comment, which tables do not have here: remove it"),
@@ -59,7 +59,7 @@ def test_what_to_do(cli, folder, content, options, message):
     outcome = cli("embed", "t.csv", *options.split())
     assert outcome.code in (1, 2)
     assert message in outcome.err
-    assert ("thousands" in message) == ("thousands" in outcome.err)
+    assert ("--thousands" in message) == ("--thousands" in outcome.err)
 
 
 def test_one_thousand_is_not_taken_for_one(cli, folder):
@@ -92,8 +92,7 @@ def test_truth_values_are_numbers(cli, folder):
 
 
 def test_lines_without_a_header_are_noted(cli, folder):
-    years = lines([[2019, 2020, 2021], *ROWS])
-    (folder / "t.csv").write_text(years)
+    (folder / "t.csv").write_text(lines([[7, 11, 2], *ROWS]))
     outcome = cli("embed", "t.csv")
     assert "t.csv: 31 rows, 3 features; line 1 is data (--header if it names the columns)" in outcome.err
     assert "--header" not in cli("embed", "t.csv", "--header").err
@@ -113,6 +112,96 @@ def test_a_first_line_of_text_and_numbers_is_a_doubt(cli, folder):
     assert "t.csv: 30 rows, 2 features\n" in said
     assert "warning: t.csv: line 1 has text and numbers, and was read as data (--header" in said
     assert "warning" not in cli("embed", "t.csv", "--no-header").err
+
+
+def test_years_alone_are_names_and_a_doubt(cli, folder):
+    (folder / "t.csv").write_text(lines([[2019, 2020, 2021], *ROWS]))
+    said = cli("embed", "t.csv").err
+    assert "t.csv: 30 rows, 3 features" in said
+    assert "warning: t.csv: line 1 has years, and was read as the names of the columns (--no-header if it is data)" in said
+    said = cli("embed", "t.csv", "--no-header").err
+    assert "t.csv: 31 rows, 3 features" in said
+    assert "warning" not in said
+    said = cli("embed", "t.csv", "--columns", "2020-2021").err
+    assert "t.csv: 30 rows, 2 features" in said
+
+
+@pytest.mark.parametrize(("delimiter", "suffix"), [(";", "csv"), ("\t", "csv"), ("|", "csv"), (",", "tsv")])
+def test_another_delimiter_is_found_and_said(cli, folder, delimiter, suffix):
+    (folder / "t.csv").write_text(GOOD)
+    (folder / f"s.{suffix}").write_text(GOOD.replace(",", delimiter))
+    outcome = cli("embed", f"s.{suffix}")
+    assert outcome.out == cli("embed", "t.csv").out
+    assert f"s.{suffix}: cells are split at {delimiter!r}, for line 1 has no" in outcome.err
+    assert "split" not in cli("embed", f"s.{suffix}", "--delimiter", delimiter).err
+
+
+def test_a_title_above_the_header(cli, folder):
+    (folder / "t.csv").write_text(GOOD)
+    expected = cli("embed", "t.csv").out
+    (folder / "t.csv").write_text("Measurements of May\n" + GOOD)
+    assert "t.csv: line 1: one cell, where line 2 has 3; if it is a title, use --skip 1" in cli("embed", "t.csv").err
+    assert cli("embed", "t.csv", "--skip", "1").out == expected
+    (folder / "t.csv").write_text("Measurements of May,,\n" + GOOD)
+    assert "column 2 has no name (is line 1 a title? --skip 1)" in cli("embed", "t.csv").err
+    assert cli("embed", "t.csv", "--skip", "1").out == expected
+    (folder / "t.csv").write_text("Measurements of May\n" + GOOD + "x,1,2\n")
+    assert "the first 'x' in row 31 (line 33)" in cli("embed", "t.csv", "--skip", "1").err
+
+
+@pytest.mark.parametrize(
+    ("separator", "decimal", "delimiter"), [(",", ".", ";"), (".", ",", ";"), (" ", ".", ","), ("'", ".", ",")]
+)
+def test_thousands(cli, folder, separator, decimal, delimiter):
+    values = np.round(X * 1e4, 1)
+    write_csv(folder / "t.csv", [["a", "b", "c"], *values.tolist()])
+    to_local = str.maketrans(",.", separator + decimal)
+    local = [[f"{value:,.1f}".translate(to_local) for value in row] for row in values]
+    (folder / "s.csv").write_text(lines([["a", "b", "c"], *local], delimiter))
+    outcome = cli("embed", "s.csv", "--thousands", separator, "--decimal", decimal)
+    assert outcome.out == cli("embed", "t.csv").out
+    if separator == ".":  # a decimal comma goes without saying
+        assert cli("embed", "s.csv", "--thousands", ".").out == outcome.out
+
+
+def test_thousands_are_groups_of_three(cli, folder):
+    (folder / "t.csv").write_text(GOOD + '"1,00",2,3\n')
+    assert "1 cell of text among 30 numbers, the first '1,00'" in cli("embed", "t.csv", "--thousands", ",").err
+    assert "--thousands and --decimal are both ','" in cli("embed", "t.csv", "--thousands", ",", "--decimal", ",").err
+
+
+def test_points_that_may_separate_thousands_are_a_doubt(cli, folder):
+    rows = [[a, f"{k}.{500 + k}" if k % 2 else 500 + k, c] for k, (a, _, c) in enumerate(ROWS, start=1)]
+    (folder / "t.csv").write_text(lines([["a", "b", "c"], *rows], ";"))
+    said = cli("embed", "t.csv").err
+    assert "warning: t.csv: points were read as decimal points in column 2 ('b'); if they separate thousands, use" in said
+    assert "warning" not in cli("embed", "t.csv", "--decimal", ".", "--columns", "a,c").err
+    (folder / "t.csv").write_text(lines([["a", "b", "c"], *rows, [1, "1.25", 3]], ";"))
+    assert "thousands" not in cli("embed", "t.csv").err
+
+
+def test_other_missing_values(cli, folder):
+    (folder / "t.csv").write_text(GOOD + "-999,1,2\n3,n.k.,4\n")
+    (folder / "s.csv").write_text(GOOD + ",1,2\n3,,4\n")
+    said = cli("embed", "t.csv", "--missing", "-999,n.k.").err
+    assert "argument --missing: expected one argument; one that begins with - goes behind =, as in --missing=-1" in said
+    outcome = cli("embed", "t.csv", "--missing=-999,n.k.", "--impute", "median")
+    assert outcome.code == 0
+    assert outcome.out == cli("embed", "s.csv", "--impute", "median").out
+
+
+def test_lines_of_empty_cells_are_left_out(cli, folder):
+    (folder / "t.csv").write_text(GOOD)
+    expected = cli("embed", "t.csv").out
+    (folder / "t.csv").write_text(GOOD + ",,\n , ,\n")
+    outcome = cli("embed", "t.csv")
+    assert outcome.out == expected
+    assert "t.csv: 2 lines of empty cells left out" in outcome.err
+
+
+def test_numbers_with_units_are_text_and_it_is_said(cli, folder):
+    (folder / "t.csv").write_text(lines([["a", "b", "price"], *([*row[:2], f"{k} €"] for k, row in enumerate(ROWS))]))
+    assert "numbers are read without units and separators, unlike '0 €'" in cli("embed", "t.csv").err
 
 
 def test_one_is_singular(cli, folder):

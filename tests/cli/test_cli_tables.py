@@ -106,7 +106,8 @@ class TestText:
     def test_header_can_be_overruled(self):
         assert reader(b"2001,2002\n1,2\n", header=True).names == ["2001", "2002"]
         assert reader(b"a,b\n1,2\n", header=False).names == [None, None]
-        np.testing.assert_array_equal(numbers(b"2001,2002\n1,2\n"), [[2001, 2002], [1, 2]])
+        np.testing.assert_array_equal(numbers(b"2001,2002\n1,2\n"), [[1, 2]])
+        np.testing.assert_array_equal(numbers(b"2001,2002\n1,2\n", header=False), [[2001, 2002], [1, 2]])
 
     @pytest.mark.parametrize(
         ("content", "form"),

@@ -82,7 +82,7 @@ MODELS = {
 }
 USAGE = {
     "more components than rows": refused(
-        EMBED + " --n-components 1000000000000", "`n_components` must be .*got 1000000000000"
+        EMBED + " --n-components 1000000000000", "t.csv: --n-components must be .*got 1000000000000"
     ),
     "no command": refused("", "the following arguments are required: COMMAND (see elliptope --help)", 2),
     "unknown command": refused("embedd t.csv", "invalid choice: 'embedd'", 2),
@@ -124,7 +124,7 @@ USAGE = {
     "unknown metric": refused(EMBED + " --kernel overlap --metric cubic", "--metric: invalid choice: 'cubic'", 2),
     "neighbors on a path": refused("path t.csv --drop kind --kernel neighbors", "--kernel neighbors has no bandwidth", 2),
     "more neighbors than rows": refused(
-        EMBED + " --kernel neighbors --neighbors 31", "`n_neighbors` must be between 2 and the number of distinct points, 30"
+        EMBED + " --kernel neighbors --neighbors 31", "--neighbors must be between 2 and the number of distinct points, 30"
     ),
     "unknown kernel": refused(EMBED + " --kernel cubic", "--kernel: invalid choice: 'cubic'", 2),
     "option of another method": refused(
@@ -165,7 +165,7 @@ USAGE = {
     ),
     "scale weight of zero": refused(EMBED + " --scale-weights 1,0", "--scale-weights: must be a positive number, or", 2),
     "density without end": refused(EMBED + " --density inf", "--density: must be a finite number, got 'inf'", 2),
-    "large density": refused(EMBED + " --density 9", "`density` must be a number between -4 and 4, got 9.0"),
+    "large density": refused(EMBED + " --density 9", "--density must be a number between -4 and 4, got 9.0"),
     "diffusion time that is not whole": refused(
         EMBED + " --diffusion-time 2.5,1", "`diffusion_times` must be an integer of at least 1, got 2.5"
     ),
@@ -180,9 +180,9 @@ USAGE = {
     ),
     "bandwidths of zero": refused("path t.csv --bandwidths 0,1", "--bandwidths: must be positive numbers", 2),
     "too many components": refused(
-        EMBED + " --method diffusion --n-components 30", "`n_components` must be at most n - 1 = 29"
+        EMBED + " --method diffusion --n-components 30", "--n-components must be at most n - 1 = 29"
     ),
-    "not smooth enough": refused(EMBED + " --method rkhs --smoothness 1", "`smoothness` must be larger than p/2 = 1.5"),
+    "not smooth enough": refused(EMBED + " --method rkhs --smoothness 1", "--smoothness must be larger than p/2 = 1.5"),
 }
 
 

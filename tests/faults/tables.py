@@ -103,18 +103,17 @@ TABLES = {
         GOOD.replace(".", ","), "t.csv: row 1 (line 2): 7 cells where the header has 4 (a cell with a comma, decimal"
     ),
     "wrong delimiter": csv_case(
-        GOOD.replace(",", ";"), "t.csv: line 1: only one column when split at ','; try --delimiter ';'"
+        GOOD.replace(",", " "), "t.csv: line 1: only one column when split at ','; try --delimiter ' '"
+    ),
+    "title": csv_case("Flowers\n" + GOOD, "t.csv: line 1: one cell, where line 2 has 4; if it is a title, use --skip 1"),
+    "nothing after skipped lines": csv_case(GOOD, "t.csv: the file is empty", EMBED + " --skip 31"),
+    "same mark for thousands and decimals": refused(
+        EMBED + " --thousands .  --decimal .", "--thousands and --decimal are both '.', and must differ", 2
     ),
     "wrong delimiter, no header": csv_case(
         "1,5;2\n3,5;4\n",
         "'5;2' in row 1 (line 1) (is the delimiter ';'? (--delimiter))",
         "embed t.csv -o out.csv --no-header",
-    ),
-    "comma in tsv": refused(
-        "embed t.tsv -o out.csv",
-        r"t.tsv: line 1: only one column when split at '\t'; try --delimiter ','",
-        1,
-        {"t.tsv": GOOD},
     ),
     "two names alike": csv_case(
         GOOD.replace("a,b,c", "a,b,a", 1),

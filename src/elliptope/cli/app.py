@@ -47,6 +47,8 @@ class Parser(argparse.ArgumentParser):
     """Raises instead of printing the usage, so that all errors take one line."""
 
     def error(self, message: str) -> NoReturn:
+        if message.startswith("argument --") and message.endswith("expected one argument"):
+            message += f"; one that begins with - goes behind =, as in {message.split()[1].rstrip(':')}=-1"
         raise UsageError(f"{message} (see {self.prog} --help)")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._utils.arrays import Array
-from .errors import counted
+from .errors import counted, shown
 from .preparation import as_dates, as_days, missing_cells
 from .tables import Raw, Reader
 from .tables.cells import Texts, is_number
@@ -19,6 +19,8 @@ _MOST_MISSING = 0.5
 _IDENTIFIER = re.compile(r"(.*[^a-zA-Z])?[iI][dD]|.*[a-z]I[dD]")
 # Dates that begin with the day or the month, of which it is not known which.
 _OTHER_DATE = re.compile(r"\d{1,2}[./-]\d{1,2}[./-](\d{2}|\d{4})(\D.*)?")
+# Numbers with a unit, or written in another way.
+_WITH_UNIT = re.compile(r"[-+<>~≈$€£¥₹\s]*\d[\d.,'’\s]*([%‰°$€£¥₹]|[A-Za-zµ]{1,3}\.?)?")
 NAMES_ROWS, COUNTS_ROWS = "names of the rows", "counts the rows"
 
 
@@ -32,8 +34,16 @@ def kind_of(reader: Reader, x: Array, texts: Texts | None) -> tuple[str, str]:
     values = values_of(x, texts)
     if not numbers and all(as_days(cell) is not None for cell in values):
         return "dates", "dates"
-    dates = "; dates are read as YYYY-MM-DD" if _other_dates(values) else ""
-    return "text", f"text, {counted(len(values), 'value')}{dates}"
+    return "text", f"text, {counted(len(values), 'value')}{_advice(values)}"
+
+
+def _advice(values: set[str]) -> str:
+    """What to change in the file, where text looks like dates or numbers."""
+    if _other_dates(values):
+        return "; dates are read as YYYY-MM-DD"
+    if all(_WITH_UNIT.fullmatch(value) for value in values):
+        return f"; numbers are read without units and separators, unlike {shown(min(values))}"
+    return ""
 
 
 def _other_dates(values: set[str]) -> bool:

@@ -145,7 +145,7 @@ def read_data(
         id=id,
         weight=None if prepared.weight is None else _check_weight(reader, roles.weight, prepared),
         preparation=prepared.preparation,
-        notes=prepared.notes,
+        notes=[*reader.notes, *prepared.notes],
         no_header=form.header is None and reader.header is False and reader.doubt is None,
         doubt=reader.doubt,
         name_row=reader.row if rows is None else lambda i: reader.row(int(rows[i])),

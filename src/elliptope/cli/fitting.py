@@ -22,6 +22,7 @@ from .columns import COUNTS_ROWS, NAMES_ROWS
 from .console import Console
 from .data import Data, read_data
 from .errors import CommandError, ExitCode, counted, listing
+from .methods import in_flags
 from .models import Model, Standardizer, column_names
 from .options import form_of, preparation_of, selection_of
 
@@ -138,11 +139,15 @@ def fit(est: Any, args: argparse.Namespace, data: Data, console: Console) -> Mod
     """Fit the estimator. Ctrl-C ends the command; an unfinished fit is not kept."""
     check_sparse(data, est)
     X, standardizer = scale(args, data, console)
+    if data.first_look and args.n_neighbors is None:
+        _lower_neighbors(est, data, console)
     try:
         with console.watching(est):
             est.fit(on_cluster(args, est, X), sample_weight=data.weight)
     except InsufficientMemoryError as error:
         raise CommandError(f"{data.source}: {error}") from None
+    except ValueError as error:
+        raise CommandError(f"{data.source}: {in_flags(str(error))}") from error
     except MemoryError:
         raise CommandError(
             f"{data.source}: not enough memory{_dense_need(est, X.shape[0])}; fit a part of the rows, and embed the others "
@@ -154,6 +159,25 @@ def fit(est: Any, args: argparse.Namespace, data: Data, console: Console) -> Mod
         est.feature_names_in_ = np.array(names, dtype=object)
     console.note(sentence(est))
     return Model(est, data.preparation, standardizer, data.label, data.id, data.source)
+
+
+def _lower_neighbors(est: Any, data: Data, console: Console) -> None:
+    """Have rows look at a part of the others where the table has few."""
+    if data.is_sparse or not is_of_neighbors(est):
+        return
+    distinct = len(np.unique(data.X, axis=0))
+    most = max(2, math.ceil(distinct / 3))
+    if most < est.n_neighbors:
+        console.note(
+            f"{data.source}: {most} neighbours in place of {est.n_neighbors}, for {distinct} rows differ (--neighbors)"
+        )
+        est.set_params(n_neighbors=most)
+
+
+def is_of_neighbors(est: Any) -> bool:
+    """Whether the kernel is one of neighbours."""
+    rule = find_kernel(getattr(est, "kernel", None))
+    return rule is not None and rule.scale_parameter == "n_neighbors"
 
 
 def check_sparse(data: Data, est: Any) -> None:
@@ -200,8 +224,7 @@ def _gap(certificate: Certificate) -> str:
 
 def _scale(est: Any) -> str:
     """The scale of the kernel: neighbours, bandwidth or length scale."""
-    rule = find_kernel(getattr(est, "kernel", None))
-    if rule is not None and rule.scale_parameter == "n_neighbors":
+    if is_of_neighbors(est):
         return f", {est.n_neighbors} neighbours"
     for name in ("bandwidth", "length_scale"):
         value = getattr(est, f"{name}_", None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import math
+import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -206,6 +207,12 @@ def table_options(args: argparse.Namespace) -> list[str]:
         flag: parameter for flag, (parameter, _) in _FLAGS.items()
     }
     return [flag for flag, name in flags.items() if getattr(args, name, None) not in (None, False, [])]
+
+
+def in_flags(message: str) -> str:
+    """A message on parameters of an estimator, such as `n_neighbors`, with the flags of the command line."""
+    flags = {parameter: flag for flag, (parameter, _) in _FLAGS.items()}
+    return re.sub(r"`(\w+)`", lambda found: flags.get(found[1], found[0]), message)
 
 
 def method_of(args: argparse.Namespace) -> str:

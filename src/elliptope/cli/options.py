@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from .errors import UsageError
+from .methods import whole
 from .preparation import MOST_VALUES, Options
 from .selection import Selection, split_items
 from .streams import STANDARD, check_distinct
@@ -34,7 +35,7 @@ def character(text: str) -> str:
     return value
 
 
-def columns(text: str) -> list[str]:
+def items(text: str) -> list[str]:
     try:
         return split_items(text)
     except ValueError as error:
@@ -84,8 +85,8 @@ def check_files(args: argparse.Namespace) -> None:
 def add_table(parser: argparse.ArgumentParser, *, training: bool = True, first_look: bool = False) -> None:
     """Options for reading a table, and for the roles of its columns."""
     group = parser.add_argument_group("reading the table", "Columns go by name, or by position counted from 1.")
-    group.add_argument("--columns", type=columns, metavar="LIST", help="features, as in a,b,3-7 (default: all with numbers)")
-    group.add_argument("--drop", type=columns, metavar="LIST", default=[], help="columns to leave out")
+    group.add_argument("--columns", type=items, metavar="LIST", help="features, as in a,b,3-7 (default: all with numbers)")
+    group.add_argument("--drop", type=items, metavar="LIST", default=[], help="columns to leave out")
     group.add_argument("--label", action=Once, metavar="COLUMN", help="kept in the output, used for colours, not a feature")
     group.add_argument("--id", action=Once, metavar="COLUMN", help="names of rows, kept in the output, not a feature")
     if training:
@@ -96,6 +97,11 @@ def add_table(parser: argparse.ArgumentParser, *, training: bool = True, first_l
     )
     group.add_argument("--delimiter", type=character, metavar="CHAR", help="between cells (default: , for csv, tab for tsv)")
     group.add_argument("--decimal", choices=(".", ","), help="decimal point or comma (default: .)")
+    group.add_argument("--thousands", type=character, metavar="CHAR", help="between groups of three digits, as in 1,234.5")
+    group.add_argument(
+        "--missing", type=items, metavar="LIST", default=[], help="cells without a value besides NA and others: --missing=-999,x"
+    )
+    group.add_argument("--skip", type=whole(0), metavar="N", default=0, help="lines above the header, such as a title")
     group.add_argument("--encoding", metavar="NAME", help="of text (default: utf-8)")
     group.add_argument("--array", metavar="NAME", help="of the matrix, where an npz file has several")
 
@@ -129,7 +135,20 @@ def _add_preparation(parser: argparse.ArgumentParser, training: bool, first_look
 
 
 def form_of(args: argparse.Namespace) -> Form:
-    return Form(args.format, args.delimiter, args.decimal or ".", args.encoding or "utf-8", args.header, args.array)
+    decimal = args.decimal or ("," if args.thousands == "." else ".")
+    if args.thousands == decimal:
+        raise UsageError(f"--thousands and --decimal are both {decimal!r}, and must differ")
+    return Form(
+        args.format,
+        args.delimiter,
+        decimal,
+        args.encoding or "utf-8",
+        args.header,
+        args.thousands,
+        args.missing,
+        args.skip,
+        args.array,
+    )
 
 
 def selection_of(args: argparse.Namespace) -> Selection:

@@ -119,6 +119,8 @@ def _find(item: str, reader: Reader, option: str) -> list[int]:
         raise CommandError(f"{reader.source}: {option} {item}: columns {places} have this name; give a position instead")
     if named:
         return named
+    if between := _named_range(item, reader):
+        return between
     width = len(reader.names)
     if item.isascii() and item.isdigit():
         low = high = int(item)
@@ -166,6 +168,15 @@ def check_names(reader: Reader, roles: Roles, features: Sequence[int]) -> None:
             )
         if name:
             seen[name] = j
+
+
+def _named_range(item: str, reader: Reader) -> list[int]:
+    """The columns from one name to another, as 2000-2005; none if there are no such names."""
+    for cut in (i for i, character in enumerate(item) if character == "-"):
+        low, high = item[:cut], item[cut + 1 :]
+        if reader.names.count(low) == reader.names.count(high) == 1 and reader.names.index(low) <= reader.names.index(high):
+            return list(range(reader.names.index(low), reader.names.index(high) + 1))
+    return []
 
 
 def _describe(reader: Reader, sought: str = "") -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from html import escape
 
+import numpy as np
+
 from .._utils.arrays import Array
 from ..estimators.path.records import PathRecord
 from .content import Report
@@ -49,7 +51,7 @@ def _numbers(fit: PathRecord) -> dict[str, str]:
         "Gap, at most": share_text(c.relative_gap),
         "Objective reached": low,
         "Bound on any": high,
-        "Eigenvalues (share)": share_list(fit.eigenvalues / (total if total > 0 else 1.0)),
+        "Eigenvalues (share)": share_list(np.sort(fit.eigenvalues)[::-1] / (total if total > 0 else 1.0)),
     }
     if math.isfinite(c.distance_bound):
         facts["Distance to the optimum, at most"] = share_text(c.distance_bound)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...persistence import ModelFileError
 from ...report.comparison import comparison_bytes
 from ...report.content import Report, collect
 from ...report.render import equal_rows
@@ -29,7 +30,7 @@ from ..models import Model, check_model_output, column_names, load_model, save_m
 from ..options import add_output, add_table
 from ..preparation import as_dates
 from ..streams import STANDARD, check_output, open_output
-from ..tables import has_table_suffix
+from ..tables import FORMATS, has_table_suffix, refuse_spreadsheet
 from ..tables.cells import is_number
 from ..writing import Target
 from .path import bandwidths
@@ -188,7 +189,11 @@ def _stored(args: argparse.Namespace) -> Model:
     given = table_options(args)
     if given:
         raise UsageError(f"{args.input}: {given[0]} is for tables, and this is none by its suffix; a table needs --format")
-    return load_model(args.input)
+    refuse_spreadsheet(args.input)
+    try:
+        return load_model(args.input)
+    except ModelFileError as error:
+        raise CommandError(f"{error} If it is a table, --format csv (or {', '.join(FORMATS[1:])}) says so.") from None
 
 
 def _colours(label: Column) -> Any:

@@ -35,6 +35,7 @@ __all__ = [
     "has_table_suffix",
     "is_compressed",
     "open_reader",
+    "refuse_spreadsheet",
     "write_table",
 ]
 
@@ -56,6 +57,9 @@ class Form:
     decimal: str = "."
     encoding: str = "utf-8"
     header: bool | None = None
+    thousands: str | None = None
+    missing: Sequence[str] = ()
+    skip: int = 0
     array: str | None = None
 
 
@@ -65,9 +69,8 @@ def format_of(path: str, given: str | None, option: str = "--format") -> str:
         return given
     if is_stream(path):
         return "csv"
+    refuse_spreadsheet(path)
     suffix = _suffix(path)
-    if suffix in _SPREADSHEETS:
-        raise UsageError(f"{path}: a spreadsheet is neither read nor written; save it as CSV, and name that")
     if Path(path).is_dir():
         if not any(Path(path).glob("*.parquet")):
             raise CommandError(f"{path}: a folder; name a file, or a folder of Parquet files")
@@ -76,6 +79,11 @@ def format_of(path: str, given: str | None, option: str = "--format") -> str:
         known = ", ".join(_SUFFIXES)
         raise UsageError(f"{path}: the suffix {suffix!r} tells no format (known: {known}); use {option}")
     return _SUFFIXES[suffix]
+
+
+def refuse_spreadsheet(path: str) -> None:
+    if _suffix(path) in _SPREADSHEETS:
+        raise UsageError(f"{path}: a spreadsheet is neither read nor written; save it as CSV, and name that")
 
 
 def has_table_suffix(path: str) -> bool:
@@ -107,9 +115,17 @@ def open_reader(stream: BinaryIO, source: str, format: str, form: Form) -> Reade
     if format == "parquet":
         return ParquetFolder(source) if isinstance(stream, str) else ParquetReader(stream, source)
     delimiter = form.delimiter or _DELIMITERS[format]
-    return TextReader(
-        stream, source, Dialect(delimiter, form.decimal, form.encoding, form.header, guess=form.delimiter is None)
+    dialect = Dialect(
+        delimiter,
+        form.decimal,
+        form.thousands,
+        form.missing,
+        form.skip,
+        form.encoding,
+        form.header,
+        guess=form.delimiter is None,
     )
+    return TextReader(stream, source, dialect)
 
 
 def check_writer(format: str, path: str) -> None:

@@ -51,6 +51,8 @@ class Reader(ABC):
         Whether names were found in the first line; None for formats that have no such line.
     doubt : str or None
         What was made of a first line that may be names or data; None where that is clear.
+    notes : list of str
+        What else was found out about the file, in part while it is read.
     unread : list of str
         Names of columns that cannot be read.
     index : set of int
@@ -59,6 +61,7 @@ class Reader(ABC):
 
     source: str
     names: list[str | None]
+    notes: Sequence[str] = ()
     header: bool | None = None
     doubt: str | None = None
     unread: Sequence[str] = ()

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._utils.arrays import Array
 
-_MISSING = {"", "na", "n/a", "nan", "nat", "null", "none", "<na>", "?", "-", "."}
+_MISSING = {"", "na", "n/a", "nan", "nat", "null", "none", "<na>", "?", "-", ".", ".."}
 _TRUTH = {"true": 1.0, "false": 0.0}
 
 

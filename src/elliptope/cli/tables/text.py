@@ -24,10 +24,13 @@ from ..errors import TableError, UsageError
 from .base import Raw, Reader
 from .cells import Texts, is_missing, is_number, truth
 
-# Delimiters to suggest when the current one splits nothing.
-_DELIMITERS = (",", ";", "\t", "|", " ")
+# Delimiters that are used when line 1 does not have the usual one.
+_DELIMITERS = (";", "\t", "|", ",")
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*")
+# Cells of a column in which a point may separate thousands, and those beside them.
+_POINT_OF_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
+_BELOW_THOUSAND = re.compile(r"[+-]?\d{1,3}")
 # The first line that names the delimiter for spreadsheets.
 _SEPARATOR = re.compile(r"\"?sep=(.)\"?\s*", flags=re.IGNORECASE)
 # The csv module quotes cells that contain a character of its line end. With this one it quotes line ends of all kinds, and
@@ -43,11 +46,15 @@ _UNDECODABLE = re.compile("[\udc80-\udcff]")
 class Dialect(NamedTuple):
     """How to read a text file. ``header=None``: decide by the first two rows.
 
-    A line of ``longest_line`` characters is no row of a table, and might fill the memory.
+    ``thousands`` stands between groups of three digits, ``missing`` are cells without a value besides the usual ones. The
+    first ``skip`` lines are not read. A line of ``longest_line`` characters is no row of a table, and might fill the memory.
     """
 
     delimiter: str
     decimal: str = "."
+    thousands: str | None = None
+    missing: Sequence[str] = ()
+    skip: int = 0
     encoding: str = "utf-8"
     header: bool | None = None
     guess: bool = True  # whether the delimiter may be wrong
@@ -59,7 +66,10 @@ class TextReader(Reader):
 
     def __init__(self, stream: BinaryIO, source: str, dialect: Dialect) -> None:
         self.source, self.dialect = source, dialect
+        self.notes: list[str] = []
         self._lines = array("q")  # line of the file at which each row begins
+        self._n_empty = 0  # lines of empty cells
+        self._grouped = _grouped(dialect)
         self._rows = self._parse(stream)
         first = next(self._rows, None)
         if first is None:
@@ -68,8 +78,8 @@ class TextReader(Reader):
         cells = first[1]
         if cells[0].lstrip().startswith("#") and (second is None or len(second[1]) != len(cells)):
             raise TableError(source, "a comment, which tables do not have here: remove it", f"line {first[0]}")
-        if dialect.guess and len(cells) == 1:
-            self._doubt_delimiter(cells[0])
+        if len(cells) == 1:
+            self._doubt_one_cell(first, second)
         found = looks_like_header(cells, second and second[1], self._number)
         self.header = found if dialect.header is None else dialect.header
         if dialect.header is None:
@@ -86,13 +96,15 @@ class TextReader(Reader):
         }  # rows and texts of cells that are neither numbers nor missing
         kept: list[list[str]] = [[] for _ in others]
         known: dict[str, str] = {}  # one copy of every text
-        width, comma = len(self.names), self.dialect.decimal != "."
+        width, converted = len(self.names), self.dialect.decimal != "." or self.dialect.thousands is not None
+        points = _Points(numbers if self.dialect.delimiter == ";" and not converted else ())
         for line, row in self._all_rows():
             self._lines.append(line)
             if len(row) != width:
                 raise self._ragged(line, row)
             cells = [row[j] for j in numbers]
-            if comma:
+            points.look(row)
+            if converted:
                 cells = [self._with_point(cell) for cell in cells]
             try:
                 numeric = None if "_" in "".join(cells) else list(map(float, cells))
@@ -108,6 +120,7 @@ class TextReader(Reader):
             values.extend(numeric)
             for column, j in zip(kept, others, strict=True):
                 column.append(_without_mark(row[j]))
+        self._say_what_was_found(points)
         X = np.frombuffer(values, dtype=np.float64).reshape(len(self._lines), len(numbers))
         texts = {j: Texts(np.array(rows), cells) for j, (rows, cells) in odd.items() if rows}
         return Raw(X, [np.array(column, dtype=object) for column in kept], texts)
@@ -116,6 +129,8 @@ class TextReader(Reader):
         return f"row {i + 1} (line {self._lines[i]})"
 
     def unnamed(self, j: int) -> str:
+        if j > 0 and sum(name == "" for name in self.names) > len(self.names) / 2:
+            return "is line 1 a title? --skip 1"
         return "do lines end with a delimiter?" if j == len(self.names) - 1 else super().unnamed(j)
 
     def _all_rows(self) -> Iterator[tuple[int, list[str]]]:
@@ -124,16 +139,16 @@ class TextReader(Reader):
 
     def _parse(self, stream: BinaryIO) -> Iterator[tuple[int, list[str]]]:
         """Rows that are not empty, each with the line at which it begins."""
-        lines, delimiter, skipped = self._decode(stream), self.dialect.delimiter, 0
-        first = next(lines, "")
+        lines, skipped, missing = self._decode(stream), self.dialect.skip, {*self.dialect.missing}
+        first = next(itertools.islice(lines, skipped, None), "")
         if found := _SEPARATOR.fullmatch(first):
-            skipped = 1
+            skipped += 1
             if self.dialect.guess:
-                delimiter = found[1]
-                self.dialect = self.dialect._replace(delimiter=delimiter)
+                self.dialect = self.dialect._replace(delimiter=found[1])
         else:
             lines = itertools.chain([first], lines)
-        reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
+            self._find_delimiter(first)
+        reader = csv.reader(lines, delimiter=self.dialect.delimiter, skipinitialspace=True, strict=True)
         while True:
             line = skipped + reader.line_num + 1
             try:
@@ -143,8 +158,10 @@ class TextReader(Reader):
             except csv.Error as error:
                 problem = f"{error} (are quotes closed, and is the file a table?)"
                 raise TableError(self.source, problem, f"line {line}") from None
-            if row:
-                yield line, row
+            if len(row) > 1 and not any(map(str.strip, row)):
+                self._n_empty += 1
+            elif row:
+                yield line, ["" if cell.strip() in missing else cell for cell in row] if missing else row
 
     def _decode(self, stream: BinaryIO) -> Iterator[str]:
         """Lines of text; an error if they are not in the encoding, or not text."""
@@ -178,15 +195,33 @@ class TextReader(Reader):
             problem = f"byte 0x{byte:02x} is not {self.dialect.encoding}; try --encoding latin-1"
             raise TableError(self.source, problem, place)
 
-    def _doubt_delimiter(self, cell: str) -> None:
+    def _find_delimiter(self, first: str) -> None:
+        """Take another delimiter, unless one was given, if line 1 has that and not the usual one."""
         used = self.dialect.delimiter
-        other = next((d for d in _DELIMITERS if d != used and d in cell.strip()), None)
-        if other is not None:
-            raise TableError(
-                self.source,
-                f"only one column when split at {used!r}; try --delimiter {other!r} (or confirm --delimiter {used!r})",
-                "line 1",
-            )
+        other = next((d for d in _DELIMITERS if d in first), None)
+        if self.dialect.guess and used not in first and other is not None:
+            self.dialect = self.dialect._replace(delimiter=other)
+            self.notes.append(f"cells are split at {other!r}, for line 1 has no {used!r} (--delimiter names another)")
+
+    def _doubt_one_cell(self, first: tuple[int, list[str]], second: tuple[int, list[str]] | None) -> None:
+        """Raise if the first row has one cell, and is a title or needs another delimiter."""
+        line, (cell,) = first
+        place, used = f"line {line}", self.dialect.delimiter
+        if second is not None and len(second[1]) > 1:
+            problem = f"one cell, where line {second[0]} has {len(second[1])}; if it is a title, use --skip {line}"
+            raise TableError(self.source, problem, place)
+        if self.dialect.guess and " " in cell.strip():
+            problem = f"only one column when split at {used!r}; try --delimiter ' ' (or confirm --delimiter {used!r})"
+            raise TableError(self.source, problem, place)
+
+    def _say_what_was_found(self, points: _Points) -> None:
+        """Notes, and doubts, on all rows."""
+        if self._n_empty:
+            self.notes.append(f"{self._n_empty} line{'s' * (self._n_empty > 1)} of empty cells left out")
+        if found := points.found():
+            names = ", ".join(self.column(j) for j in found)
+            doubt = f"points were read as decimal points in {names}; if they separate thousands, use --thousands ."
+            self.doubt = doubt if self.doubt is None else f"{self.doubt}; {doubt}"
 
     def _ragged(self, line: int, row: list[str]) -> TableError:
         source = "the header has" if self.header else "row 1 has"
@@ -201,7 +236,7 @@ class TextReader(Reader):
         decimal = self.dialect.decimal == "." and _DECIMAL_COMMA.fullmatch(cell)
         if self.dialect.decimal == "." and _THOUSANDS.fullmatch(cell):
             other = "; if it is a decimal comma, use --decimal ," if decimal and self.dialect.delimiter != "," else ""
-            return f"if the comma separates thousands, remove it{other}"
+            return f"if the comma separates thousands, use --thousands ,{other}"
         if decimal:
             return "if that is a decimal comma, use --decimal ,"
         if self.dialect.decimal != "." and is_number(cell):
@@ -220,9 +255,39 @@ class TextReader(Reader):
         return truth(cell) is not None or is_number(self._with_point(cell))
 
     def _with_point(self, cell: str) -> str:
-        """The cell with a decimal point. A cell that has one already is made invalid."""
+        """The cell with a decimal point, without separators of thousands. A cell with the wrong point is made invalid."""
         decimal = self.dialect.decimal
+        if self._grouped is not None and (found := self._grouped.fullmatch(cell)):
+            cell = re.sub(r"[^\d+-]", "", found[1]) + (found[2] or "")
         return cell if decimal == "." else cell.replace(".", "_").replace(decimal, ".")
+
+
+class _Points:
+    """Looks for columns in which a point may separate thousands: 1.549 beside 994, and no other numbers."""
+
+    def __init__(self, columns: Sequence[int]) -> None:
+        self._seen = dict.fromkeys(columns, (False, False))  # cells of the one and of the other kind
+
+    def look(self, row: Sequence[str]) -> None:
+        for j, (grouped, small) in list(self._seen.items()):
+            cell = row[j].strip()
+            if _POINT_OF_THOUSANDS.fullmatch(cell):
+                self._seen[j] = (True, small)
+            elif _BELOW_THOUSAND.fullmatch(cell):
+                self._seen[j] = (grouped, True)
+            elif not is_missing(cell):
+                del self._seen[j]
+
+    def found(self) -> list[int]:
+        return [j for j, seen in self._seen.items() if all(seen)]
+
+
+def _grouped(dialect: Dialect) -> re.Pattern[str] | None:
+    """A number with digits in groups of three, and what follows them."""
+    if dialect.thousands is None:
+        return None
+    between = r"\s" if dialect.thousands == " " else re.escape(dialect.thousands)
+    return re.compile(rf"\s*([+-]?[1-9]\d{{0,2}}(?:{between}\d{{3}})+)({re.escape(dialect.decimal)}\d*)?\s*")
 
 
 def _count(cells: int) -> str:
@@ -246,13 +311,15 @@ def looks_like_header(first: Sequence[str], second: Sequence[str] | None, number
 
     It does if a column has a word in the first row and a number in the second. Where no column decides (all are text, or
     there is no second row), it does if the first row has no number at all, or if its numbers are a series, such as years,
-    and those of the second row are not. A missing value is not a word.
+    and those of the second row are not. A missing value is not a word. Numbers alone are names if they are years in a row.
     """
     if _names_numbers(first, second, number):
         return True
     words = [not number(cell) and not is_missing(cell) for cell in first]
     series = second is not None and _is_series(first) and not _is_series(second)
-    return any(words) and (series or not any(number(cell) for cell in first))
+    if not any(words):
+        return series and all(is_number(cell) and _is_year(float(cell)) for cell in first)
+    return series or not any(number(cell) for cell in first)
 
 
 def _names_numbers(first: Sequence[str], second: Sequence[str] | None, number: Callable[[str], bool]) -> bool:
@@ -265,13 +332,19 @@ def _is_series(row: Sequence[str]) -> bool:
     """Whether the numbers of a row are whole and grow in equal steps: at least three of them, or two years."""
     values = [float(cell) for cell in row if is_number(cell) and not is_missing(cell)]
     steps = {b - a for a, b in itertools.pairwise(values)}
-    enough = len(values) >= 3 or (len(values) == 2 and all(1000 <= value < 3000 for value in values))
+    enough = len(values) >= 3 or (len(values) == 2 and all(map(_is_year, values)))
     return enough and len(steps) == 1 and min(steps) > 0 and all(value.is_integer() for value in values)
 
 
+def _is_year(value: float) -> bool:
+    return 1000 <= value < 3000
+
+
 def _doubt(first: Sequence[str], second: Sequence[str] | None, header: bool, number: Callable[[str], bool]) -> str | None:
-    """What was made of a first row of text and numbers that may be names or data; None where that is clear."""
+    """What was made of a first row with numbers that may be names or data; None where that is clear."""
     kinds = {number(cell) for cell in first if not is_missing(cell)}
+    if header and False not in kinds:
+        return "line 1 has years, and was read as the names of the columns (--no-header if it is data)"
     if len(kinds) < 2 or _names_numbers(first, second, number):
         return None
     use = "the names of the columns (--no-header if it is data)" if header else "data (--header if it names the columns)"

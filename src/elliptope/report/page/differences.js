@@ -67,7 +67,8 @@ function differenceRow({ field, effect, chosen, others }) {
   const head = element("th", { scope: "row" });
   head.append(button);
   const bar = element("i", { ariaHidden: "true" });
-  bar.style.width = percent(Math.abs(effect)).replace("\u00a0", "");
+  bar.style.width = `${50 * Math.abs(effect)}%`;
+  bar.style[effect < 0 ? "right" : "left"] = "50%";
   const last = element("td", { className: "figure effect", textContent: fixedText(effect) });
   last.append(bar);
   row.append(head, element("td", { className: "figure", textContent: chosen }), element("td", { className: "figure", textContent: others }), last);

@@ -38,7 +38,7 @@ function pointSize() {
 /* [{ rows, opacity, size, ring }], in the order in which they are drawn: selected rows, and the near side of a sphere, on top. */
 function layers(rows) {
   const full = report.n > MANY ? 0.75 : 0.9;
-  const faint = report.n > MANY ? 0.08 : 0.18;
+  const faint = Number(css("faint")) * (report.n > MANY ? 0.45 : 1);
   const few = view.selected && view.selected.length <= FEW;
   const made = [];
   for (const chosen of [false, true]) {

@@ -22,7 +22,7 @@ function select(rows, tell = true) {
   if (tell && parent !== window) parent.postMessage({ selected: chosen.map((i) => report.rows[i]) }, "*");
 }
 
-/* Rows for "3, 10-20, some text": numbers, ranges of numbers, and whatever occurs in a name or label. */
+/* Rows for "3, 10-20, some text": numbers, ranges of numbers, names and labels; those that contain the text if none is equal to it. */
 function find(query) {
   const tests = query.split(",").map((part) => part.trim()).filter(Boolean).map(tester);
   return allRows().filter((i) => tests.some((test) => test(i)));
@@ -35,7 +35,9 @@ function tester(part) {
     return (i) => low <= report.rows[i] && report.rows[i] <= high;
   }
   const text = part.toLowerCase();
-  return (i) => nameOf(i).toLowerCase().includes(text) || labelOf(i).toLowerCase().includes(text);
+  const texts = (i) => [nameOf(i), labelOf(i)].map((name) => name.toLowerCase());
+  if (allRows().some((i) => texts(i).includes(text))) return (i) => texts(i).includes(text);
+  return (i) => texts(i).some((name) => name.includes(text));
 }
 
 /* Select rows that were looked for, with the whole map in view if they are not. */
