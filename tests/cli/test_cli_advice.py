@@ -30,8 +30,8 @@ GOOD = lines([["a", "b", "c"], *ROWS])
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        (GOOD + '"1,000",2,3\n', "", "the first '1,000' in row 31 (line 32) (if the comma separates thousands, use --thousands ,)"),
-        (GOOD + '"1,234,567.5",2,3\n', "", "'1,234,567.5' in row 31 (line 32) (if the comma separates thousands, use --thousands ,)"),
+        (GOOD + '"1,000",2,3\n', "", "'1,000' in row 31 (line 32) (if the comma separates thousands, use --thousands ,)"),
+        (GOOD + '"1,234,567.5",2,3\n', "", "'1,234,567.5' in row 31 (line 32) (if the comma separates thousands, use"),
         (
             GOOD.replace(",", ";") + "1,000;2;3\n",
             "--delimiter ;",

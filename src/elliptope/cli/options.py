@@ -99,7 +99,7 @@ def add_table(parser: argparse.ArgumentParser, *, training: bool = True, first_l
     group.add_argument("--decimal", choices=(".", ","), help="decimal point or comma (default: .)")
     group.add_argument("--thousands", type=character, metavar="CHAR", help="between groups of three digits, as in 1,234.5")
     group.add_argument(
-        "--missing", type=items, metavar="LIST", default=[], help="cells without a value besides NA and others: --missing=-999,x"
+        "--missing", type=items, metavar="LIST", default=[], help="more cells without a value, as in --missing=-999,x"
     )
     group.add_argument("--skip", type=whole(0), metavar="N", default=0, help="lines above the header, such as a title")
     group.add_argument("--encoding", metavar="NAME", help="of text (default: utf-8)")
