@@ -31,7 +31,7 @@ GOOD = lines([["a", "b", "c"], *ROWS])
     ("content", "options", "message"),
     [
         (GOOD + '"1,000",2,3\n', "", "'1,000' in row 31 (line 32) (if the comma separates thousands, use --thousands ,)"),
-        (GOOD + '"1,234,567.5",2,3\n', "", "'1,234,567.5' in row 31 (line 32) (if the comma separates thousands, use"),
+        (GOOD + '"1,234,567.5",2,3\n', "", "in row 31 (line 32) (if the comma separates thousands, use --thousands ,)"),
         (
             GOOD.replace(",", ";") + "1,000;2;3\n",
             "--delimiter ;",
