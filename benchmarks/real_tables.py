@@ -50,7 +50,7 @@ INTRODUCTION = """\
 # Real tables
 
 Tables that packages ship, each through `elliptope report TABLE -o page.html`, by `python benchmarks/real_tables.py`.
-Seconds are those of the whole command, on a machine that did other things, too. Of more than 4000 rows a page shows a
+Seconds are those of the whole command. Of more than 4000 rows a page shows a
 random sample.
 """
 NUMBERS = re.compile(r": (\d+) rows?, (\d+) features?")

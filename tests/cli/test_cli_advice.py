@@ -39,6 +39,12 @@ GOOD = lines([["a", "b", "c"], *ROWS])
         ),
         (GOOD + '"1,5",2,3\n', "", "'1,5' in row 31 (line 32) (if that is a decimal comma, use --decimal ,)"),
         ("# made by hand\n" + GOOD, "", "t.csv: line 1: a comment, which tables do not have here: remove it"),
+        (
+            "30,x,y\n1,2,3,4\n5,6,7,8\n",
+            "",
+            "row 1 (line 2): 4 cells where the header has 3 (a cell with a comma, decimal or other, needs",
+        ),
+        ("30,x,y\n1,2,3,4\n5,6,7,8\n", "", "; if line 1 is no header, use --skip 1)"),
         ("a,b,c\n1,2,3,\n", "", "4 cells where the header has 3 (the line ends with ',': remove that,"),
         ("a,b,\n1,2,x\n3,4,5\n", "", "t.csv: column 3 has no name (do lines end with a delimiter?); use --id 3 or --drop 3"),
         (

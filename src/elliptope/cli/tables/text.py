@@ -229,7 +229,8 @@ class TextReader(Reader):
         if len(row) == len(self.names) + 1 and not row[-1].strip():
             problem += f" (the line ends with {self.dialect.delimiter!r}: remove that, or name one more column)"
         elif len(row) > len(self.names) and self.dialect.delimiter == ",":
-            problem += " (a cell with a comma, decimal or other, needs quotes)"
+            title = "; if line 1 is no header, use --skip 1" if self.header and len(self._lines) == 1 else ""
+            problem += f" (a cell with a comma, decimal or other, needs quotes{title})"
         return TableError(self.source, problem, f"row {len(self._lines)} (line {line})")
 
     def hint(self, cell: str) -> str | None:
