@@ -51,7 +51,7 @@ def _numbers(fit: PathRecord) -> dict[str, str]:
         "Gap, at most": share_text(c.relative_gap),
         "Objective reached": low,
         "Bound on any": high,
-        "Eigenvalues (share)": share_list(np.sort(fit.eigenvalues)[::-1] / (total if total > 0 else 1.0)),
+        "Eigenvalues (share)": share_list(fit.eigenvalues / (total if total > 0 else 1.0)),
     }
     if math.isfinite(c.distance_bound):
         facts["Distance to the optimum, at most"] = share_text(c.distance_bound)
@@ -61,7 +61,8 @@ def _numbers(fit: PathRecord) -> dict[str, str]:
 
 
 def share_list(spectrum: Array) -> str:
-    shares = [percent(share) for share in spectrum.tolist() if share > 0]
+    """The largest shares. Columns of several scales are in another order."""
+    shares = [percent(share) for share in np.sort(spectrum)[::-1].tolist() if share > 0]
     return ", ".join(shares[:_MAX_SHARES]) + (", …" if len(shares) > _MAX_SHARES else "") if shares else "none"
 
 
