@@ -60,7 +60,7 @@ def test_on_the_command_line(tmp_path):
     np.savetxt(tmp_path / "rows.csv", X, delimiter=",", header="a,b", comments="")
     command = [sys.executable, "-m", "elliptope", "embed", str(tmp_path / "rows.csv"), "--device"]
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "TRITON_INTERPRET": ""}
-    for device, expected in (("auto", ""), ("cuda", "elliptope[gpu]"), ("gpu", "`device` must be None")):
+    for device, expected in (("auto", ""), ("cuda", "elliptope[gpu]"), ("gpu", "--device must be None")):
         ran = subprocess.run([*command, device], env=environment, capture_output=True, text=True, check=False)
         assert "Traceback" not in ran.stderr
         assert expected in ran.stderr
