@@ -72,7 +72,7 @@ def test_what_is_refused(tables, monkeypatch, capsys):
         ("fit in -o model --label kind --method rkhs --workers 1", "--method rkhs: not computed by a cluster"),
         ("fit in -o model --label kind --scheduler tcp://127.0.0.1:1", "no scheduler answers"),
         ("fit in -o model --workers 0", "at least 1"),
-        ("fit in -o model --label kind --device cuda --workers 1", "`device` must be None, 'cpu' or 'auto' for kernel="),
+        ("fit in -o model --label kind --device cuda --workers 1", "--device must be None, 'cpu' or 'auto' for kernel="),
         ("fit empty -o model", "a folder; name a file, or a folder of Parquet files"),
     ):
         with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
