@@ -24,7 +24,7 @@ from ._utils.fingerprints import describe
 from ._utils.versions import versions
 from .estimators import MultiscaleEmbedding, SDPEmbedding
 from .estimators.certified import CertifiedEmbedding
-from .estimators.outliers import outlier_scores
+from .estimators.outliers import outlier_scores, training_scores
 from .persistence import load
 from .plotting.view import Options, picture
 
@@ -121,7 +121,7 @@ def embed(
         (X, n_neighbors), features = _distances(adata, neighbors_key), None
         parameters = {"kernel": "overlap", "metric": "precomputed", **n_neighbors, **parameters}
     est = _make(_METHODS[method], {"random_state": 0, **parameters}, store_model).fit(X)
-    scores = outlier_scores(est, None if len(est.training_.rows) == X.shape[0] else X)
+    scores = training_scores(est, X)
     adata = adata.copy() if copy else adata
     _write(adata, key_added, est.embedding_, scores)
     adata.uns[key_added] = {

@@ -138,7 +138,7 @@ def test_another_delimiter_is_found_and_said(cli, folder, delimiter, suffix):
     (folder / f"s.{suffix}").write_text(GOOD.replace(",", delimiter))
     outcome = cli("embed", f"s.{suffix}")
     assert outcome.out == cli("embed", "t.csv").out
-    assert f"s.{suffix}: cells are split at {delimiter!r}, for line 1 has no" in outcome.err
+    assert f"s.{suffix}: cells are split at {delimiter!r}, for the first line has no" in outcome.err
     assert "split" not in cli("embed", f"s.{suffix}", "--delimiter", delimiter).err
 
 

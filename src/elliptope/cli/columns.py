@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._utils.arrays import Array
+from .doubts import is_called_identifier
 from .errors import counted, shown
 from .preparation import as_dates, as_days, missing_cells
 from .tables import Raw, Reader
@@ -15,13 +16,11 @@ from .tables.cells import Texts, is_number
 
 # A column with a larger part of its cells missing is left out of a first look.
 _MOST_MISSING = 0.5
-# Names of identifiers: id, car_id, "Sample ID", PassengerId; not "paid".
-_IDENTIFIER = re.compile(r"(.*[^a-zA-Z])?[iI][dD]|.*[a-z]I[dD]")
 # Dates that begin with the day or the month, of which it is not known which.
 _OTHER_DATE = re.compile(r"\d{1,2}[./-]\d{1,2}[./-](\d{2}|\d{4})(\D.*)?")
 # Numbers with a unit, or written in another way.
 _WITH_UNIT = re.compile(r"[-+<>~≈$€£¥₹\s]*\d[\d.,'’\s]*([%‰°$€£¥₹]|[A-Za-zµ]{1,3}\.?)?")
-NAMES_ROWS, COUNTS_ROWS = "names of the rows", "counts the rows"
+NAMES_ROWS, COUNTS_ROWS, NAMES_THINGS = "names of the rows", "counts the rows", "identifiers"
 
 
 def kind_of(reader: Reader, x: Array, texts: Texts | None) -> tuple[str, str]:
@@ -76,7 +75,7 @@ def row_names(reader: Reader, raw: Raw, features: Sequence[int]) -> int | None:
     for k, j in enumerate(features):
         x, texts = raw.X[:, k], raw.texts.get(j)
         kind, _ = kind_of(reader, x, texts)
-        whole = kind == "numbers" and _IDENTIFIER.fullmatch(reader.names[j] or "") and (x == np.rint(x)).all()
+        whole = kind == "numbers" and is_called_identifier(reader.names[j]) and (x == np.rint(x)).all()
         values = values_of(x, texts) if kind == "text" or whole else set()
         if len(values) == len(x) and not _other_dates(values):
             return j
@@ -89,7 +88,7 @@ def as_shown(reader: Reader, raw: Raw, features: Sequence[int]) -> dict[str, Arr
     for k, j in enumerate(features):
         x, texts = raw.X[:, k], raw.texts.get(j)
         kind, _ = kind_of(reader, x, texts)
-        name = reader.names[j] or f"column {j + 1}"
+        name = reader.title(j)
         if kind == "text":
             found[name] = as_text(x, texts)
         elif kind == "dates":

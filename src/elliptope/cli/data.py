@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from .preparation import Options, Preparation
 from .selection import Roles, Selection, resolve
 from .streams import open_input, source_name
 from .tables import Form, Raw, Reader, format_of, open_reader
+from .tables.cells import Texts, is_number
 
 
 class Column(NamedTuple):
@@ -44,8 +45,8 @@ class Data:
         What else users should know about its columns.
     no_header : bool
         Whether line 1, which is all numbers, was read as data without an option that says so.
-    doubt : str or None
-        What was made of a first line that may be names or data; None where that is clear.
+    doubts : list of str
+        What was understood in one way and may be meant in another.
     name_row : callable
         Where in the file row i, counted from 0, is.
     first_look : bool
@@ -62,7 +63,7 @@ class Data:
     preparation: Preparation
     notes: list[str]
     no_header: bool
-    doubt: str | None
+    doubts: list[str]
     name_row: Callable[[int], str]
     first_look: bool
     columns: dict[str, Array]
@@ -119,6 +120,8 @@ def read_data(
         roles = resolve(selection, reader, None if known is None else known.wanted)
         numbers = [*roles.features, *([] if roles.weight is None else [roles.weight])]
         raw = reader.read(numbers, [j for j in (roles.id, roles.label) if j is not None])
+    if selection.missing:
+        raw = _without(raw, selection.missing, reader.source)
     looks = options.first_look and not sparse.issparse(raw.X)
     columns = as_shown(reader, raw, roles.features) if looks else {}
     if sparse.issparse(raw.X):
@@ -137,7 +140,7 @@ def read_data(
     if prepared.id is not None:
         x = raw.X[:, roles.features.index(prepared.id)]
         id = _column(reader, prepared.id, "id", as_text(x, raw.texts.get(prepared.id)), rows)
-        del columns[reader.names[prepared.id] or f"column {prepared.id + 1}"]
+        del columns[reader.title(prepared.id)]
     return Data(
         source=reader.source,
         X=prepared.X,
@@ -146,12 +149,28 @@ def read_data(
         weight=None if prepared.weight is None else _check_weight(reader, roles.weight, prepared),
         preparation=prepared.preparation,
         notes=[*reader.notes, *prepared.notes],
-        no_header=form.header is None and reader.header is False and reader.doubt is None,
-        doubt=reader.doubt,
+        no_header=form.header is None and reader.header is False and not reader.doubts,
+        doubts=[*reader.doubts, *prepared.doubts],
         name_row=reader.row if rows is None else lambda i: reader.row(int(rows[i])),
         first_look=options.first_look,
         columns=columns if rows is None else {name: values[rows] for name, values in columns.items()},
     )
+
+
+def _without(raw: Raw, missing: Sequence[str], source: str) -> Raw:
+    """The columns without the cells ``missing``: the same text, or the same number."""
+    if sparse.issparse(raw.X):
+        raise CommandError(f"{source}: a sparse matrix has no missing values, and --missing does not apply to it")
+    numbers = [float(cell) for cell in missing if is_number(cell)]
+    X = np.where(np.isin(raw.X, numbers), np.nan, raw.X)
+    texts = {}
+    for j, (rows, cells) in raw.texts.items():
+        kept = [k for k, cell in enumerate(cells) if cell not in missing]
+        texts[j] = Texts(rows[kept], [cells[k] for k in kept])
+    others = [
+        np.array(["" if value in missing else value for value in values.tolist()], values.dtype) for values in raw.others
+    ]
+    return Raw(X, others, texts)
 
 
 def _column(reader: Reader, j: int, role: str, values: Array, rows: Array | None) -> Column:

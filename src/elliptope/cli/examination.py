@@ -9,7 +9,18 @@ from typing import NamedTuple
 import numpy as np
 
 from .._utils.arrays import Array
-from .columns import COUNTS_ROWS, NAMES_ROWS, as_numbers, counts_rows, kind_of, mostly_missing, row_names, values_of
+from .columns import (
+    COUNTS_ROWS,
+    NAMES_ROWS,
+    NAMES_THINGS,
+    as_numbers,
+    counts_rows,
+    kind_of,
+    mostly_missing,
+    row_names,
+    values_of,
+)
+from .doubts import doubts_of, names_something
 from .errors import CommandError, counted, listing, shown
 from .preparation import MOST_VALUES, Feature, Options, Preparation, as_days, missing_cells
 from .selection import Roles, check_names
@@ -37,7 +48,7 @@ class Problem(NamedTuple):
 class Prepared(NamedTuple):
     """Numbers for the estimator, and weights, of the rows ``rows`` of the table (None: all of them).
 
-    ``id`` is the column that a first look has found to name the rows.
+    ``id`` is the column that a first look has found to name the rows, ``doubts`` are warnings on what the table holds.
     """
 
     X: Array
@@ -46,6 +57,7 @@ class Prepared(NamedTuple):
     preparation: Preparation
     notes: list[str]
     id: int | None = None
+    doubts: Sequence[str] = ()
 
 
 def learn(reader: Reader, raw: Raw, roles: Roles, options: Options) -> Prepared:
@@ -55,7 +67,7 @@ def learn(reader: Reader, raw: Raw, roles: Roles, options: Options) -> Prepared:
     looks = options.first_look and not roles.chosen and roles.id == unnamed
     id = row_names(reader, raw, roles.features) if looks else None
     if id is not None and unnamed is not None:
-        left_out.append((reader.names[unnamed] or f"column {unnamed + 1}", COUNTS_ROWS))
+        left_out.append((reader.title(unnamed), COUNTS_ROWS))
         roles = replace(roles, id=None, names_rows=False)
     for k, j in enumerate(roles.features):
         found = NAMES_ROWS if j == id else _decide(reader, j, raw.X[:, k], raw.texts.get(j), roles.chosen, options)
@@ -65,14 +77,15 @@ def learn(reader: Reader, raw: Raw, roles: Roles, options: Options) -> Prepared:
             features.append(found)
             columns.append(j)
         else:
-            left_out.append((reader.names[j] or f"column {j + 1}", found))
+            left_out.append((reader.title(j), found))
     check_names(reader, roles, [*columns, *(problem.column for problem in problems)])
     if not columns and not problems:
         held = listing([f"{name}: {what}" for name, what in left_out])
         raise CommandError(f"{reader.source}: no column of numbers ({held}); {_CURES['text']}, {_CURES['dates']}")
     preparation = Preparation(tuple(features), len(reader.names), tuple(left_out), options.drop_missing)
     prepared = _use(reader, raw, roles, preparation, columns, problems, options)
-    return prepared._replace(notes=[*_asides(reader, roles, prepared), *prepared.notes], id=id)
+    notes, doubts = [*_asides(reader, roles, prepared), *prepared.notes], doubts_of(reader, raw, roles, columns)
+    return prepared._replace(notes=notes, id=id, doubts=doubts)
 
 
 def follow(reader: Reader, raw: Raw, roles: Roles, preparation: Preparation, options: Options) -> Prepared:
@@ -113,7 +126,7 @@ def _decide(
     """How column ``j`` is used: a feature, a problem, or, where it is left out, what it holds."""
     kind, what = kind_of(reader, x, texts)
     by_itself = options.first_look and not chosen
-    if by_itself and (why := _not_embedded(x, texts, kind, options)):
+    if by_itself and (why := _not_embedded(reader.names[j], x, texts, kind, options)):
         return why
     if kind == "numbers":
         return _check_finite(reader, j, x) or Feature(reader.names[j], j)
@@ -130,10 +143,12 @@ def _decide(
     return Problem(j, kind, where) if (chosen or kind == "mixed") and not options.numeric_only else what
 
 
-def _not_embedded(x: Array, texts: Texts | None, kind: str, options: Options) -> str | None:
+def _not_embedded(name: str | None, x: Array, texts: Texts | None, kind: str, options: Options) -> str | None:
     """Why a first look leaves out a column that could be used."""
     if kind == "numbers" and counts_rows(x):
         return COUNTS_ROWS
+    if kind == "numbers" and names_something(name, x):
+        return NAMES_THINGS
     given = options.drop_missing or options.impute is not None
     return None if given or kind == "empty" else mostly_missing(x, texts)
 
@@ -253,6 +268,8 @@ def _unusable(reader: Reader, problems: Sequence[Problem], incomplete: str, trai
 def _asides(reader: Reader, roles: Roles, prepared: Prepared) -> list[str]:
     """Notes on columns that name or count the rows."""
     notes = []
+    if reader.repeated:
+        notes.append(f"several columns have the name {listing(reader.repeated)}")
     if roles.names_rows and roles.id is not None:
         notes.append(f"{reader.column(roles.id)} has the names of the rows, as with --id {roles.id + 1}")
     for feature, span in zip(prepared.preparation.features, prepared.preparation.spans, strict=True):

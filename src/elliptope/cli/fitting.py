@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -69,8 +70,8 @@ def _uses(args: argparse.Namespace, data: Data) -> str:
 def describe(data: Data, console: Console) -> None:
     """Notes on a table; from now on messages name its rows."""
     console.note(data.describe())
-    if data.doubt:
-        console.warn(f"{data.source}: {data.doubt}")
+    for doubt in data.doubts:
+        console.warn(f"{data.source}: {doubt}")
     for note in data.notes:
         console.note(f"{data.source}: {note}")
     console.name_row = data.name_row
@@ -114,12 +115,12 @@ def _unlike(X: Array) -> str | None:
     return f"{spread.max() / spread.min():.0f}-fold in spread"
 
 
-def preparation(model: Model, doubt: str | None) -> str | None:
+def preparation(model: Model, doubts: Sequence[str]) -> str | None:
     """Sentences for the page on what was done to the columns; None where it is not known."""
     if model.source is None:  # saved from Python
         return None
-    doubts = [f"{doubt[0].upper()}{doubt[1:]}."] if doubt else []
-    return " ".join([*doubts, *model.preparation.sentences(), _scaling(model)])
+    sentences = [f"{doubt[0].upper()}{doubt[1:]}." for doubt in doubts]
+    return " ".join([*sentences, *model.preparation.sentences(), _scaling(model)])
 
 
 def _scaling(model: Model) -> str:

@@ -26,6 +26,10 @@ from .streams import STANDARD, check_output, exists
 from .tables import has_table_suffix
 
 _KEY = "table"
+_WHEN_LOADED = (
+    "this is the estimator alone, whose rows were chosen, filled in or scaled before it got them; for rows as they are in a "
+    "table, open the file with `elliptope.cli.load_pipeline`."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +89,10 @@ def save_model(model: Model, path: str, force: bool) -> None:
         "label": _packed(model.label),
         "id": _packed(model.id),
     }
+    changed = table["preparation"] is not None or scaled is not None
+    metadata = {_KEY: table, **({"when_loaded": _WHEN_LOADED} if changed else {})}
     try:
-        persistence.save(model.est, path, overwrite=force, metadata={_KEY: table})
+        persistence.save(model.est, path, overwrite=force, metadata=metadata)
     except FileExistsError:
         raise exists(path) from None
 
@@ -100,13 +106,12 @@ def check_model_output(path: str | None, force: bool) -> None:
 def load_model(path: str, hint: str = "") -> Model:
     """The model in a file, its metadata checked. ``hint`` ends the error for a table in its place."""
     try:
-        est = persistence.load(path)
+        est, header = persistence.read(path)
     except persistence.ModelFileError:
         if has_table_suffix(path):
             raise CommandError(f"{path}: a table by its suffix, not a model (`elliptope fit -o` writes one){hint}") from None
         raise
-    metadata = persistence.read_header(path)["metadata"]
-    table = metadata.get(_KEY) if isinstance(metadata, dict) else None
+    table = header["metadata"].get(_KEY)
     if table is None:  # saved from Python
         return Model(est, _plain(est))
     try:

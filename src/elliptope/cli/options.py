@@ -63,6 +63,11 @@ def add_output(parser: argparse.ArgumentParser, help: str, *, required: bool = F
     parser.add_argument("-f", "--force", action="store_true", help="replace files that exist")
 
 
+def add_outlier_score(parser: argparse.ArgumentParser) -> None:
+    text = "a column outlier_score, too: high for rows far from others, 0 for the median row of the training table"
+    parser.add_argument("--outlier-score", action="store_true", help=text)
+
+
 def add_output_format(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output-format", choices=WRITTEN_FORMATS, help="of the output (default: by its suffix, else --format, else csv)"
@@ -145,14 +150,13 @@ def form_of(args: argparse.Namespace) -> Form:
         args.encoding or "utf-8",
         args.header,
         args.thousands,
-        args.missing,
         args.skip,
         args.array,
     )
 
 
 def selection_of(args: argparse.Namespace) -> Selection:
-    return Selection(args.columns, args.drop, args.label, args.id, getattr(args, "weight", None))
+    return Selection(args.columns, args.drop, args.label, args.id, getattr(args, "weight", None), args.missing)
 
 
 def preparation_of(args: argparse.Namespace) -> Options:

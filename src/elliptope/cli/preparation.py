@@ -6,6 +6,7 @@ What was done to the training table is part of the model, and is done to other t
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
@@ -22,6 +23,7 @@ from .tables.cells import Texts
 # Text with more values than this is left out with --one-hot, too: names and identifiers, hardly groups of rows.
 MOST_VALUES = 50
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY_FIRST = re.compile(r"^(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)")
 _NO_TEXTS = Texts(np.empty(0, dtype=np.int64), [])
 # Columns that a sentence lists.
 _LISTED = 12
@@ -298,11 +300,18 @@ def missing_cells(x: Array, texts: Texts | None) -> Array:
     return bad
 
 
+def _year_first(found: re.Match[str]) -> str:
+    return f"{found[3]}-{found[2]:0>2}-{found[1]:0>2}"
+
+
 @lru_cache(maxsize=2**16)  # dates repeat
 def as_days(cell: str) -> float | None:
-    """Days since 1970-01-01 of a date or time in ISO 8601, in UTC where it names no other zone; None for other texts."""
+    """Days since 1970-01-01 of a date or time in ISO 8601, in UTC where it names no other zone; None for other texts.
+
+    A date with points, 31.05.2024, begins with the day.
+    """
     try:
-        moment = datetime.fromisoformat(cell.replace("/", "-"))
+        moment = datetime.fromisoformat(_DAY_FIRST.sub(_year_first, cell).replace("/", "-"))
     except ValueError:
         return None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -14,7 +14,7 @@ _SHARE_OF_DENSITY = 0.25
 
 
 def outlier_scores(est: Any, X: Any = None) -> Array:
-    r"""Scores of the rows of X, or of the training points: high for outliers, 0 for the median training point.
+    r"""Scores of the rows of X, or of the training points in their order: high for outliers, 0 for the median of these.
 
     Minus the log density. With a kernel of neighbours :math:`\log s(x) - \frac14 \min(\log m(x), c)`, s being the distance
     to the ``n_neighbors``-th nearest point, m the density and c the median of log m over the training points: the density
@@ -31,3 +31,9 @@ def outlier_scores(est: Any, X: Any = None) -> Array:
     fitted = score(kernel.log_scales(), training.log_density)
     scores = fitted if X is None else score(kernel.log_scales(X), est.score_samples(X))
     return scores - np.median(fitted)
+
+
+def training_scores(est: Any, X: Any) -> Array:
+    """Scores of the rows of X, to which ``est`` was fitted; found again only where some of them are no points of their own."""
+    training = est.training_
+    return training.in_order(outlier_scores(est)) if len(training.rows) == X.shape[0] else outlier_scores(est, X)

@@ -151,8 +151,8 @@ _SCALE: dict[str, Field] = {
     "components": Floats("n", "r"),
     "directions": Optional(_SPREAD),
 }
-# `rows` come first: they say what n is.
-_ROWS: dict[str, Field] = {"rows": Indices("n", below="N"), "normalize": Optional(Choice(("unit",)))}
+# `rows` come first: they say what n is. Near points are together where there are many, in another order than the rows.
+_ROWS: dict[str, Field] = {"rows": Indices("n", below="N", ascending=False), "normalize": Optional(Choice(("unit",)))}
 _TRAINING: dict[type, dict[str, Field]] = {
     SDPTraining: _ROWS
     | {

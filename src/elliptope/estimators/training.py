@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from .._utils.arrays import Array
 from ..sdp import Certificate
 from .diagonals import SampledDiagonal
@@ -16,9 +18,13 @@ from .spread import SpreadDirections
 class Training:
     """The n points of the program, and what embeds new ones. Read it, and change nothing in it."""
 
-    rows: Array  # (n,): the row of X, or the first of equal rows, that each point is
+    rows: Array  # (n,): the row of X, or the first of equal rows, that each point is; in any order
     normalize: str | None  # as it was in ``fit``
     extension: Extension | LinearExtension
+
+    def in_order(self, values: Array) -> Array:
+        """Values at the points, in the order of their rows."""
+        return values[np.argsort(self.rows)]
 
     @property
     def points(self) -> Array | None:

@@ -6,6 +6,7 @@ import json
 import os
 from typing import Any
 
+from .._utils.callers import warn
 from .._utils.files import atomic_write
 from .._utils.versions import versions
 from .._version import __version__
@@ -13,7 +14,7 @@ from .container import Archive, ModelFileError, open_archive, shown, write
 from .fields import Reading, take
 from .models import pack, unpack
 
-__all__ = ["SCHEMA", "ModelFileError", "load", "read_header", "save"]
+__all__ = ["SCHEMA", "ModelFileError", "load", "read", "read_header", "save"]
 
 # Goes up with every change of what a file holds, from the first release on.
 SCHEMA = 1
@@ -25,7 +26,8 @@ def save(est: Any, path: str | os.PathLike, *, overwrite: bool = False, metadata
     """Write a fitted estimator to a file, for :func:`load`.
 
     The file is written under another name and moved to ``path`` when it is complete. An existing file is replaced only
-    with ``overwrite``. ``metadata`` is a dictionary that JSON can hold, for :func:`read_header`.
+    with ``overwrite``. ``metadata`` is a dictionary that JSON can hold, for :func:`read_header`; a text under the key
+    ``"when_loaded"`` becomes a warning of :func:`load`.
 
     Raises
     ------
@@ -49,16 +51,26 @@ def save(est: Any, path: str | os.PathLike, *, overwrite: bool = False, metadata
 def load(path: str | os.PathLike) -> Any:
     """The estimator in a file that ``save`` wrote, bit for bit. Everything in the file is checked, and none of it is run.
 
+    Warns where the file says what else its rows need, as models of the command line do that standardise their rows.
+
     Raises
     ------
     ModelFileError
         When the file is not a model, is incomplete or altered, or comes from a later version.
     """
+    est, header = read(path)
+    if isinstance(note := header["metadata"].get("when_loaded"), str):
+        warn(f"{os.fspath(path)!r}: {note}")
+    return est
+
+
+def read(path: str | os.PathLike) -> tuple[Any, dict[str, Any]]:
+    """What :func:`load` returns, without a warning, and the header."""
     with open_archive(path) as archive:
         header = _checked_header(archive)
         est = unpack(header, Reading(archive))
         archive.check_all_read()
-        return est
+        return est, header
 
 
 def read_header(path: str | os.PathLike) -> dict[str, Any]:

@@ -72,16 +72,18 @@ class Floats(ArrayField):
 
 
 class Indices(ArrayField):
-    """Indices ``low`` ≤ i < ``below``, ascending unless ``low`` is negative. A negative index means none."""
+    """Indices ``low`` ≤ i < ``below``. A negative one means none, and may repeat; others differ, and may have to ascend."""
 
     dtype = "<i8"
 
-    def __init__(self, size: str, below: str, low: int = 0) -> None:
-        self.shape, self.below, self.low = (size,), below, low
+    def __init__(self, size: str, below: str, low: int = 0, *, ascending: bool = True) -> None:
+        self.shape, self.below, self.low, self.ascending = (size,), below, low, ascending
 
     def check(self, array: Array, place: str) -> None:
-        if (array < self.low).any() or (self.low >= 0 and (np.diff(array) <= 0).any()):
-            raise ModelFileError(f"`{place}` must hold {'ascending ' if self.low >= 0 else ''}indices from {self.low} on")
+        ordered = array if self.ascending else np.sort(array)
+        if (array < self.low).any() or (self.low >= 0 and (np.diff(ordered) <= 0).any()):
+            kind = "" if self.low < 0 else "ascending " if self.ascending else "distinct "
+            raise ModelFileError(f"`{place}` must hold {kind}indices from {self.low} on")
 
     def check_sizes(self, array: Array, place: str, sizes: dict[str, int]) -> None:
         if (array >= sizes[self.below]).any():

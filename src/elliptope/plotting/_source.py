@@ -95,7 +95,7 @@ def column(estimator: Any, X: Any, which: Any, name: str) -> Any:
         step = open_estimator(estimator).step
         if len(step.training_.rows) < len(step.embedding_):
             raise ValueError("`X` must be given for `y`='density': there are equal rows, or rows of weight zero.")
-        return step.training_.log_density
+        return step.training_.in_order(step.training_.log_density)
     if X is None:
         raise ValueError(f"`X` must be given for `y`={which!r}, a column of it.")
     try:

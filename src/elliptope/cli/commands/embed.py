@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import argparse
 
+from ...estimators.outliers import training_scores
 from ..cluster import add_cluster, connected
 from ..console import Console
 from ..fitting import exit_code, facts, fit, read_training_data
 from ..methods import add_estimator, estimator_of
 from ..models import check_model_output, column_names, save_model
-from ..options import add_output, add_output_format, add_table
+from ..options import add_outlier_score, add_output, add_output_format, add_table
 from ..writing import Target, write_result
 
 
@@ -24,6 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="INPUT", help="table, or - for standard input")
     add_output(parser, "coordinates (default: -, standard output)")
     add_output_format(parser)
+    add_outlier_score(parser)
     parser.add_argument("--save-model", metavar="FILE", help="keep the model, for `transform` and `certify`")
     add_table(parser)
     add_estimator(parser)
@@ -35,11 +37,12 @@ def run(args: argparse.Namespace, console: Console) -> int:
     check_model_output(args.save_model, args.force)
     est = estimator_of(args)
     data = read_training_data(args, console)
-    target.check_columns(data.kept)
+    target.check_columns([*data.kept, *(["outlier_score"] if args.outlier_score else [])])
     with connected(args):
         model = fit(est, args, data, console)
     if args.save_model:
         save_model(model, args.save_model, args.force)
-    table, about = {**data.kept, "z": model.est.embedding_}, {**facts(model), "model": args.save_model}
+    scores = {"outlier_score": training_scores(model.est, model.inputs(data.X))} if args.outlier_score else {}
+    table, about = {**data.kept, **scores, "z": model.est.embedding_}, {**facts(model), "model": args.save_model}
     write_result(target, table, about, console, column_names(model.est))
     return exit_code(model.est)

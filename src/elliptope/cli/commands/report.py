@@ -10,6 +10,7 @@ examples:
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,11 +83,11 @@ def run(args: argparse.Namespace, console: Console) -> int:
     coordinates = Target.beside(args.coordinates, args.force, "--coordinates")
     model = None if args.format or has_table_suffix(args.input) else _stored(args)
     shown: dict[str, Any] = {}
-    doubt = None
+    doubts: list[str] = []
     if model is None:
         most = None if args.rows == "all" else args.rows or _MOST_ROWS
         data = read_training_data(args, console, most, first_look=True)
-        model, shown, doubt = fit(estimator_of(args), args, data, console), data.columns, data.doubt
+        model, shown, doubts = fit(estimator_of(args), args, data, console), data.columns, data.doubts
     if coordinates is not None:
         coordinates.check_columns(model.kept)
     if not hasattr(model.est, "certificate_"):
@@ -101,11 +102,13 @@ def run(args: argparse.Namespace, console: Console) -> int:
     with open_output(args.output, args.force) as file:
         # Names of folders say nothing about the data, and may be nobody else's business.
         title = args.title or Path(model.source or args.input).name
-        report = _report(args, model, console, title if other is None else Path(args.input).name, shown, doubt)
+        report = _report(args, model, console, title if other is None else Path(args.input).name, shown, doubts)
         if other is None:
             file.write(page_bytes(report))
         else:
-            file.write(comparison_bytes(report, _report(args, other, console, Path(args.compare).name, shown, doubt), title))
+            file.write(
+                comparison_bytes(report, _report(args, other, console, Path(args.compare).name, shown, doubts), title)
+            )
     if equal := equal_rows(report):
         console.note(f"{model.source or args.input}: {equal}")
     asks = {"σ": "--bandwidths", "k": "--neighbor-counts"}.get(report.symbol or "")
@@ -118,9 +121,9 @@ def run(args: argparse.Namespace, console: Console) -> int:
 
 
 def _report(
-    args: argparse.Namespace, model: Model, console: Console, title: str, shown: dict[str, Any], doubt: str | None
+    args: argparse.Namespace, model: Model, console: Console, title: str, shown: dict[str, Any], doubts: Sequence[str]
 ) -> Report:
-    """The report of a model. ``shown``, ``doubt``: those of the table; none where the model was fitted before."""
+    """The report of a model. ``shown``, ``doubts``: those of the table; none where the model was fitted before."""
     return collect(
         model.est,
         y=None if model.label is None else _colours(model.label),
@@ -133,7 +136,7 @@ def _report(
         # A slider of a sample would take several times as long as its one fit.
         neighbors=None if args.no_path else args.neighbor_counts or (None if model.preparation.sample else "auto"),
         title=title,
-        preparation=preparation(model, doubt),
+        preparation=preparation(model, doubts),
         verbose=not console.quiet,
     )
 

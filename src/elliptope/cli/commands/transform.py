@@ -9,13 +9,14 @@ from __future__ import annotations
 import argparse
 import warnings
 
+from ...estimators.outliers import outlier_scores
 from ..cluster import add_cluster, connected, is_on_cluster, transform_folder
 from ..console import Console
 from ..data import read_data
-from ..errors import ExitCode
+from ..errors import ExitCode, UsageError
 from ..fitting import check_sparse, describe
 from ..models import column_names, load_model
-from ..options import add_output, add_output_format, add_table, form_of, preparation_of, selection_of
+from ..options import add_outlier_score, add_output, add_output_format, add_table, form_of, preparation_of, selection_of
 from ..writing import Target, write_result
 
 
@@ -24,25 +25,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="INPUT", help="table, or - for standard input")
     add_output(parser, "coordinates (default: -, standard output)")
     add_output_format(parser)
+    add_outlier_score(parser)
     add_table(parser, training=False)
     add_cluster(parser)
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
     if is_on_cluster(args):
+        if args.outlier_score:
+            raise UsageError("--outlier-score: not computed by a cluster; leave out --scheduler and --workers")
         with connected(args):
             return transform_folder(args, console)
     target = Target.of(args, console)
     model = load_model(args.model, "; the order is MODEL INPUT")
     data = read_data(args.input, form_of(args), selection_of(args), preparation_of(args), model.preparation)
     check_sparse(data, model.est)
-    target.check_columns(data.kept)
+    target.check_columns([*data.kept, *(["outlier_score"] if args.outlier_score else [])])
     describe(data, console)
     with warnings.catch_warnings():
         # Columns have been matched by name already; scikit-learn gets an array without names.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
-        Z = model.est.transform(model.inputs(data.X))
+        X = model.inputs(data.X)
+        Z = model.est.transform(X)
+        scores = {"outlier_score": outlier_scores(model.est, X)} if args.outlier_score else {}
     facts = {"model": args.model, "source": data.source, "n_samples": len(Z), "n_components": Z.shape[1]}
     facts["rows_left_out"] = [i + 1 for i in data.preparation.dropped]
-    write_result(target, {**data.kept, "z": Z}, facts, console, column_names(model.est))
+    write_result(target, {**data.kept, **scores, "z": Z}, facts, console, column_names(model.est))
     return ExitCode.OK

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -58,7 +58,6 @@ class Form:
     encoding: str = "utf-8"
     header: bool | None = None
     thousands: str | None = None
-    missing: Sequence[str] = ()
     skip: int = 0
     array: str | None = None
 
@@ -101,6 +100,8 @@ def is_compressed(path: str) -> bool:
 
 def open_reader(stream: BinaryIO, source: str, format: str, form: Form) -> Reader:
     """A reader of the table in ``stream``, which knows its columns. Its first bytes tell whether it is compressed."""
+    if format not in _DELIMITERS:
+        _refuse_text_options(form, format, source)
     if format in _COMPRESSED_INPUT:
         stream = uncompressed(stream, source)
     if format == "npy":
@@ -119,13 +120,20 @@ def open_reader(stream: BinaryIO, source: str, format: str, form: Form) -> Reade
         delimiter,
         form.decimal,
         form.thousands,
-        form.missing,
         form.skip,
         form.encoding,
         form.header,
         guess=form.delimiter is None,
     )
     return TextReader(stream, source, dialect)
+
+
+def _refuse_text_options(form: Form, format: str, source: str) -> None:
+    names = [field.name for field in fields(form) if field.name not in ("format", "array")]
+    given = next((name for name in names if getattr(form, name) != getattr(Form(), name)), None)
+    if given is not None:
+        option = "--header and --no-header are" if given == "header" else f"--{given} is"
+        raise UsageError(f"{source}: {option} for {' and '.join(_DELIMITERS)}, not for {format}")
 
 
 def check_writer(format: str, path: str) -> None:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence, Set
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..._utils.arrays import Array
@@ -49,8 +51,8 @@ class Reader(ABC):
         The columns that are features by default.
     header : bool or None
         Whether names were found in the first line; None for formats that have no such line.
-    doubt : str or None
-        What was made of a first line that may be names or data; None where that is clear.
+    doubts : list of str
+        What was understood in one way and may be meant in another, such as a first line that may be names or data.
     notes : list of str
         What else was found out about the file, in part while it is read.
     unread : list of str
@@ -63,13 +65,18 @@ class Reader(ABC):
     names: list[str | None]
     notes: Sequence[str] = ()
     header: bool | None = None
-    doubt: str | None = None
+    doubts: Sequence[str] = ()
     unread: Sequence[str] = ()
     index: Set[int] = frozenset()
 
     @property
     def default(self) -> list[int]:
         return list(range(len(self.names)))
+
+    @cached_property
+    def repeated(self) -> list[str]:
+        """Names that several columns have."""
+        return [name for name, count in Counter(self.names).items() if name and count > 1]
 
     @abstractmethod
     def read(self, numbers: Sequence[int], others: Sequence[int]) -> Raw:
@@ -88,10 +95,17 @@ class Reader(ABC):
         name = self.names[j]
         return f"column {j + 1} ({shown(name)})" if name else f"column {j + 1}"
 
-    def handle(self, j: int) -> str:
-        """Column ``j`` on the command line: its name, or its position if the name would need quotes."""
+    def title(self, j: int) -> str:
+        """Name of column ``j`` that no other column has, for pages and lists."""
         name = self.names[j]
-        return name if name and _PLAIN.fullmatch(name) else str(j + 1)
+        if not name:
+            return f"column {j + 1}"
+        return f"{name} (column {j + 1})" if name in self.repeated else name
+
+    def handle(self, j: int) -> str:
+        """Column ``j`` on the command line: its name, or its position if the name needs quotes or is another's, too."""
+        name = self.names[j]
+        return name if name and _PLAIN.fullmatch(name) and name not in self.repeated else str(j + 1)
 
     def unnamed(self, j: int) -> str:
         """Why column ``j`` may have no name, in a format that has names."""

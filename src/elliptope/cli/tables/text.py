@@ -28,6 +28,8 @@ from .cells import Texts, is_missing, is_number, truth
 _DELIMITERS = (";", "\t", "|", ",")
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*")
+# 1.234,5; with a decimal comma, 1.234, too.
+_POINTS_AND_COMMA = re.compile(r"\s*[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d*)?\s*")
 # Cells of a column in which a point may separate thousands, and those beside them.
 _POINT_OF_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
 _BELOW_THOUSAND = re.compile(r"[+-]?\d{1,3}")
@@ -46,14 +48,13 @@ _UNDECODABLE = re.compile("[\udc80-\udcff]")
 class Dialect(NamedTuple):
     """How to read a text file. ``header=None``: decide by the first two rows.
 
-    ``thousands`` stands between groups of three digits, ``missing`` are cells without a value besides the usual ones. The
-    first ``skip`` lines are not read. A line of ``longest_line`` characters is no row of a table, and might fill the memory.
+    ``thousands`` stands between groups of three digits. The first ``skip`` lines are not read. A line of ``longest_line``
+    characters is no row of a table, and might fill the memory.
     """
 
     delimiter: str
     decimal: str = "."
     thousands: str | None = None
-    missing: Sequence[str] = ()
     skip: int = 0
     encoding: str = "utf-8"
     header: bool | None = None
@@ -67,6 +68,7 @@ class TextReader(Reader):
     def __init__(self, stream: BinaryIO, source: str, dialect: Dialect) -> None:
         self.source, self.dialect = source, dialect
         self.notes: list[str] = []
+        self.doubts: list[str] = []
         self._lines = array("q")  # line of the file at which each row begins
         self._n_empty = 0  # lines of empty cells
         self._grouped = _grouped(dialect)
@@ -78,12 +80,11 @@ class TextReader(Reader):
         cells = first[1]
         if cells[0].lstrip().startswith("#") and (second is None or len(second[1]) != len(cells)):
             raise TableError(source, "a comment, which tables do not have here: remove it", f"line {first[0]}")
-        if len(cells) == 1:
-            self._doubt_one_cell(first, second)
+        self._refuse_title(first, second)
         found = looks_like_header(cells, second and second[1], self._number)
         self.header = found if dialect.header is None else dialect.header
         if dialect.header is None:
-            self.doubt = _doubt(cells, second and second[1], found, self._number)
+            self.doubts += _doubts(cells, second and second[1], found, self._number)
         self.names = [_without_mark(cell.strip()) for cell in cells] if self.header else [None] * len(cells)
         self._first_rows = [row for row in (None if self.header else first, second) if row is not None]
         if not self._first_rows:
@@ -139,8 +140,10 @@ class TextReader(Reader):
 
     def _parse(self, stream: BinaryIO) -> Iterator[tuple[int, list[str]]]:
         """Rows that are not empty, each with the line at which it begins."""
-        lines, skipped, missing = self._decode(stream), self.dialect.skip, {*self.dialect.missing}
+        lines, skipped = self._decode(stream), self.dialect.skip
         first = next(itertools.islice(lines, skipped, None), "")
+        while first.isspace():
+            first, skipped = next(lines, ""), skipped + 1
         if found := _SEPARATOR.fullmatch(first):
             skipped += 1
             if self.dialect.guess:
@@ -161,7 +164,7 @@ class TextReader(Reader):
             if len(row) > 1 and not any(map(str.strip, row)):
                 self._n_empty += 1
             elif row:
-                yield line, ["" if cell.strip() in missing else cell for cell in row] if missing else row
+                yield line, row
 
     def _decode(self, stream: BinaryIO) -> Iterator[str]:
         """Lines of text; an error if they are not in the encoding, or not text."""
@@ -201,16 +204,23 @@ class TextReader(Reader):
         other = next((d for d in _DELIMITERS if d in first), None)
         if self.dialect.guess and used not in first and other is not None:
             self.dialect = self.dialect._replace(delimiter=other)
-            self.notes.append(f"cells are split at {other!r}, for line 1 has no {used!r} (--delimiter names another)")
+            self.notes.append(
+                f"cells are split at {other!r}, for the first line has no {used!r} (--delimiter names another)"
+            )
 
-    def _doubt_one_cell(self, first: tuple[int, list[str]], second: tuple[int, list[str]] | None) -> None:
-        """Raise if the first row has one cell, and is a title or needs another delimiter."""
-        line, (cell,) = first
-        place, used = f"line {line}", self.dialect.delimiter
-        if second is not None and len(second[1]) > 1:
-            problem = f"one cell, where line {second[0]} has {len(second[1])}; if it is a title, use --skip {line}"
+    def _refuse_title(self, first: tuple[int, list[str]], second: tuple[int, list[str]] | None) -> None:
+        """Raise if the first row has one cell, and the second more; or if it needs another delimiter."""
+        (line, cells), used = first, self.dialect.delimiter
+        place, below = f"line {line}", second[1] if second is not None else []
+        alone = bool(cells[0].strip()) and not any(cell.strip() for cell in cells[1:])
+        more = sum(bool(cell.strip()) for cell in below) > 1 or (
+            self.dialect.guess and len(below) == 1 and any(d in below[0] for d in _DELIMITERS)
+        )
+        if alone and more and len(cells) != 2 and self.dialect.header is not False:
+            assert second is not None
+            problem = f"one cell, where line {second[0]} has more; if it is a title, use --skip {line}"
             raise TableError(self.source, problem, place)
-        if self.dialect.guess and " " in cell.strip():
+        if self.dialect.guess and len(cells) == 1 and " " in cells[0].strip():
             problem = f"only one column when split at {used!r}; try --delimiter ' ' (or confirm --delimiter {used!r})"
             raise TableError(self.source, problem, place)
 
@@ -220,8 +230,9 @@ class TextReader(Reader):
             self.notes.append(f"{self._n_empty} line{'s' * (self._n_empty > 1)} of empty cells left out")
         if found := points.found():
             names = ", ".join(self.column(j) for j in found)
-            doubt = f"points were read as decimal points in {names}; if they separate thousands, use --thousands ."
-            self.doubt = doubt if self.doubt is None else f"{self.doubt}; {doubt}"
+            self.doubts.append(
+                f"points were read as decimal points in {names}; if they separate thousands, use --thousands ."
+            )
 
     def _ragged(self, line: int, row: list[str]) -> TableError:
         source = "the header has" if self.header else "row 1 has"
@@ -240,8 +251,11 @@ class TextReader(Reader):
             return f"if the comma separates thousands, use --thousands ,{other}"
         if decimal:
             return "if that is a decimal comma, use --decimal ,"
+        if _POINTS_AND_COMMA.fullmatch(cell) and self.dialect.thousands is None:
+            comma = " and --decimal ," if self.dialect.decimal == "." else ""
+            return f"if the point separates thousands, use --thousands .{comma}"
         if self.dialect.decimal != "." and is_number(cell):
-            return f"it has no decimal comma, as --decimal {self.dialect.decimal} says"
+            return "it has a decimal point, and --decimal , was given"
         parts = {d: cell.split(d) for d in ";\t|" if d in cell}
         numeric = (d for d, cells in parts.items() if all(is_number(part.replace(",", ".")) for part in cells))
         delimiter = next(numeric, None)
@@ -337,19 +351,25 @@ def _is_series(row: Sequence[str]) -> bool:
     return enough and len(steps) == 1 and min(steps) > 0 and all(value.is_integer() for value in values)
 
 
+def _has_years(row: Sequence[str]) -> bool:
+    """Whether the numbers of a row are three years or more, in equal steps."""
+    values = [float(cell) for cell in row if is_number(cell) and not is_missing(cell)]
+    return len(values) >= 3 and all(map(_is_year, values)) and _is_series(row)
+
+
 def _is_year(value: float) -> bool:
     return 1000 <= value < 3000
 
 
-def _doubt(first: Sequence[str], second: Sequence[str] | None, header: bool, number: Callable[[str], bool]) -> str | None:
-    """What was made of a first row with numbers that may be names or data; None where that is clear."""
+def _doubts(first: Sequence[str], second: Sequence[str] | None, header: bool, number: Callable[[str], bool]) -> list[str]:
+    """What was made of a first row with numbers that may be names or data; nothing where that is clear."""
     kinds = {number(cell) for cell in first if not is_missing(cell)}
     if header and False not in kinds:
-        return "line 1 has years, and was read as the names of the columns (--no-header if it is data)"
-    if len(kinds) < 2 or _names_numbers(first, second, number):
-        return None
+        return ["line 1 has years, and was read as the names of the columns (--no-header if it is data)"]
+    if len(kinds) < 2 or _names_numbers(first, second, number) or (header and _has_years(first)):
+        return []
     use = "the names of the columns (--no-header if it is data)" if header else "data (--header if it names the columns)"
-    return f"line 1 has text and numbers, and was read as {use}"
+    return [f"line 1 has text and numbers, and was read as {use}"]
 
 
 def write_text(columns: dict[str, Array], stream: BinaryIO, delimiter: str) -> None:

@@ -17,6 +17,7 @@ from ...sdp import Certificate
 
 # Of the parameters that vary along paths.
 SYMBOLS = {"bandwidth": "σ", "spread": "η", "n_neighbors": "k"}
+PLURALS = {"bandwidth": "bandwidths", "spread": "spreads", "n_neighbors": "numbers of neighbours"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,7 +142,7 @@ class Path:
         counts = ", ".join(f"{count} {status}" for status, count in Counter(r.status for r in self.records).items())
         low, high = self.values.min(), self.values.max()
         missing = f", {len(self.missing)} missing" if self.missing else ""
-        number = f"{len(self.records)} {self.parameter}s from {low:.6g} to {high:.6g}"
+        number = f"{len(self.records)} {PLURALS[self.parameter]} from {low:.6g} to {high:.6g}"
         return f"{type(self).__name__}({number}: {counts}{missing})"
 
     def _repr_html_(self) -> str:

@@ -21,7 +21,7 @@ from ..certified import ZERO_COLUMNS
 from ..outliers import outlier_scores
 from ..sdp_embedding import SDPEmbedding
 from .checkpoint import Checkpoint
-from .records import SYMBOLS, Path, PathRecord
+from .records import PLURALS, SYMBOLS, Path, PathRecord
 
 # Values that a warning names for each status.
 _NAMED = 5
@@ -88,7 +88,7 @@ def record_of(
         n_products=est.n_products_,
         seconds=time.perf_counter() - begin,
         spread=spread,
-        outlier_scores=outlier_scores(est),
+        outlier_scores=est.training_.in_order(outlier_scores(est)),
     )
 
 
@@ -110,7 +110,7 @@ def warn_of_shortcomings(path: Path, checkpoint: Any) -> None:
     messages = []
     if path.missing:
         remedy = "call again with the same `checkpoint` to go on" if checkpoint else "with a `checkpoint` it could go on"
-        messages.append(f"ended early, {path.parameter}s missing: {len(path.missing)}; {remedy}.")
+        messages.append(f"ended early, {PLURALS[path.parameter]} missing: {len(path.missing)}; {remedy}.")
     messages += shortcomings(path.parameter, path.records)
     if messages:
         warn(f"{path.parameter}_path: " + " ".join(messages), ConvergenceWarning)
@@ -123,7 +123,7 @@ def shortcomings(parameter: str, records: Sequence[PathRecord]) -> list[str]:
         values = [f"{getattr(record, parameter):.6g}" for record in records if record.status == status]
         named = ", ".join(values[:_NAMED]) + (", …" if len(values) > _NAMED else "")
         messages.append(
-            f"status {status!r} at {len(values)} of {len(records)} {parameter}s ({SYMBOLS[parameter]} = {named}): fit "
-            f"SDPEmbedding at one of them to be told why, and what to change."
+            f"status {status!r} at {len(values)} of {len(records)} {PLURALS[parameter]} ({SYMBOLS[parameter]} = {named}): "
+            f"a fit at one of them says why, and what to change."
         )
     return messages

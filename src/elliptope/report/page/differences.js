@@ -52,12 +52,11 @@ function classDifference(field) {
   const shares = counts.map((count, side) => count.map((value) => value / sums[side]));
   const gaps = names.map((_, k) => Math.abs(shares[0][k] - shares[1][k]));
   const most = gaps.indexOf(Math.max(...gaps));
-  const text = view.selected.length === 1 ? textOf(field, view.selected[0]) : names[most];
-  return {
-    effect: gaps.reduce((a, b) => a + b, 0) / 2,
-    chosen: `${shorten(text)}: ${percent(shares[0][most])}`,
-    others: percent(shares[1][most]),
-  };
+  const effect = gaps.reduce((a, b) => a + b, 0) / 2;
+  if (view.selected.length > 1) return { effect, chosen: `${shorten(names[most])}: ${percent(shares[0][most])}`, others: percent(shares[1][most]) };
+  const text = textOf(field, view.selected[0]); // of its own class, also where several classes share one name
+  const same = allRows().filter((i) => !view.isSelected[i] && textOf(field, i) === text).length;
+  return { effect, chosen: `${shorten(text)}: ${percent(1)}`, others: percent(same / sums[1]) };
 }
 
 function differenceRow({ field, effect, chosen, others }) {
