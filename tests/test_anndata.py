@@ -437,3 +437,29 @@ def test_import_needs_neither_anndata_nor_scanpy():
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert "of the extra `anndata`: pip install 'elliptope[anndata]'" in done.stdout
+
+
+def test_components_by_loadings_of_their_own_are_refused():
+    """They have as many columns as those of the reference, and mean something else."""
+    X = np.random.default_rng(2).normal(size=(60, 20))
+    loadings = [np.linalg.qr(np.random.default_rng(seed).normal(size=(20, 5)))[0] for seed in (3, 4)]
+    reference, new = anndata.AnnData(X.copy()), anndata.AnnData(X[:15] + 0.1)
+    for adata, own in zip((reference, new), loadings, strict=True):
+        adata.varm["PCs"], adata.obsm["X_pca"] = own, (adata.X - adata.X.mean(axis=0)) @ own
+    embed(reference)
+    with pytest.raises(ValueError, match="must have the principal components of `reference`, got components by loadings of its"):
+        transform(new, reference)
+    assert "X_sdp" not in new.obsm
+    new.obsm["X_pca"] = (new.X - X.mean(axis=0)) @ loadings[0]  # its own loadings are still in varm
+    transform(new, reference)
+    assert new.obsm["X_sdp"].shape == (15, reference.obsm["X_sdp"].shape[1])
+
+
+def test_the_layout_of_an_embedding_goes_with_it():
+    adata = cells()
+    adata.obsm["X_sdp_layout"] = np.zeros((N, 2))  # of somebody else
+    embed(adata)
+    assert not adata.obsm["X_sdp_layout"].any()
+    layout(adata)
+    embed(adata, n_neighbors=20)
+    assert "X_sdp_layout" not in adata.obsm

@@ -37,6 +37,8 @@ _PROJECT = (
     "with its genes: adata.obsm['X_pca'] = np.asarray(adata[:, reference.var_names].X @ reference.varm['PCs'] - "
     "reference.X.mean(axis=0) @ reference.varm['PCs']). See 'New cells' in docs/cells.md."
 )
+# Cells that tell whose loadings made the principal components.
+_CELLS_COMPARED = 10
 # Of a certificate, what `uns` holds.
 _NUMBERS = ("objective", "upper_bound", "relative_gap", "failure_probability", "stationarity", "distance_bound")
 
@@ -122,9 +124,7 @@ def embed(
         parameters = {"kernel": "overlap", "metric": "precomputed", **n_neighbors, **parameters}
     est = _make(_METHODS[method], {"random_state": 0, **parameters}, store_model).fit(X)
     scores = training_scores(est, X)
-    adata = adata.copy() if copy else adata
-    _write(adata, key_added, est.embedding_, scores)
-    adata.uns[key_added] = {
+    about = {
         "method": type(est).__name__,
         "params": {**source, **_storable(est.get_params(deep=False))},
         **({} if features is None else {"features": np.array(features, dtype=object)}),
@@ -133,6 +133,8 @@ def embed(
         "versions": _storable(versions("anndata")),
         **({"model": _as_bytes(est), "cells": np.array(adata.obs_names, dtype=object)} if store_model else {}),
     }
+    adata = adata.copy() if copy else adata
+    _write(adata, key_added, est.embedding_, scores, about)
     return adata if copy else None
 
 
@@ -180,7 +182,8 @@ def transform(
     if "certificates" in adata.uns.get(key_added, {}):
         raise ValueError(
             f"`key_added` must be another name: adata.uns[{key_added!r}] holds an embedding of `adata` itself, by `embed`, "
-            f"whose model and certificates would be lost. Got {key_added!r}."
+            f"whose model and certificates would be lost. If it came along with a copy of other cells, first "
+            f"`del adata.uns[{key_added!r}], adata.obsm[{key_added!r}]`. Got {key_added!r}."
         )
     source = reference.uns[key]["params"]
     if "use_rep" not in source:
@@ -196,10 +199,12 @@ def transform(
             f"`adata` must have the {est.n_features_in_} columns of {use_rep!r} that `reference` was embedded by, got "
             f"{X.shape[1]}.{' ' + _PROJECT if use_rep == 'X_pca' else ''}"
         )
+    if use_rep == "X_pca":
+        _check_components(adata, reference)
     Z, scores = est.transform(X), outlier_scores(est, X)
+    about = {"params": {"reference": key, "use_rep": use_rep}, "versions": _storable(versions("anndata"))}
     adata = adata.copy() if copy else adata
-    _write(adata, key_added, Z, scores)
-    adata.uns[key_added] = {"params": {"reference": key, "use_rep": use_rep}, "versions": _storable(versions("anndata"))}
+    _write(adata, key_added, Z, scores, about)
     return adata if copy else None
 
 
@@ -220,7 +225,7 @@ def layout(adata: Any, *, key: str = "X_sdp", key_added: str | None = None, copy
         Return a copy with the positions, and leave ``adata`` as it is.
     """
     _check_anndata("adata", adata)
-    key_added = f"{key}_layout" if key_added is None else key_added
+    key_added = _layout_name(key) if key_added is None else key_added
     _check_copy(adata, copy)
     _check_key("key_added", key_added)
     if key_added == key:
@@ -364,6 +369,23 @@ def _check_features(found: list[str] | None, expected: Any, use_rep: str) -> Non
     )
 
 
+def _check_components(adata: Any, reference: Any) -> None:
+    """Raise where the components of new cells are by loadings of their own, and not by those of the reference."""
+    own, wanted = (cells.varm.get("PCs") for cells in (adata, reference))
+    if own is None or wanted is None or adata.X is None or np.array_equal(own, wanted, equal_nan=True):
+        return
+    few = adata[: min(adata.n_obs, _CELLS_COMPARED)]
+    X = few.X.toarray() if sparse.issparse(few.X) else np.asarray(few.X)
+    # Differences of cells do not depend on the mean that was subtracted.
+    moved = np.asarray(few.obsm["X_pca"])[1:] - np.asarray(few.obsm["X_pca"])[:1]
+    by_own = (X[1:] - X[:1]) @ np.nan_to_num(own)
+    if by_own.shape == moved.shape and np.allclose(by_own, moved, rtol=1e-3, atol=1e-3 * np.abs(moved).max(initial=0.0)):
+        raise ValueError(
+            "`adata` must have the principal components of `reference`, got components by loadings of its own "
+            f"(varm['PCs']), which are others. {_PROJECT}"
+        )
+
+
 def _distances(adata: Any, key: Any) -> tuple[sparse.csr_array, dict[str, int]]:
     """The graph of distances that scanpy has stored, and its number of neighbours, a cell counting itself."""
     # Old files have neither of the two keys in `uns`, and a single result.
@@ -408,9 +430,17 @@ def _make(cls: type[CertifiedEmbedding], parameters: dict[str, Any], store_model
     return cls(**parameters)
 
 
-def _write(adata: Any, key: str, Z: Array, scores: Array) -> None:
+def _write(adata: Any, key: str, Z: Array, scores: Array, about: dict[str, Any]) -> None:
+    """All results; the layout of an embedding that they replace is removed."""
+    if _is_ours(adata.uns.get(key)):
+        adata.obsm.pop(_layout_name(key), None)
     adata.obsm[key] = np.asarray(Z)
     adata.obs[_score_name(key)] = scores
+    adata.uns[key] = about
+
+
+def _layout_name(key: str) -> str:
+    return f"{key}_layout"
 
 
 def _score_name(key: str) -> str:

@@ -104,6 +104,8 @@ def _advice(
             remedy = f" {_hubs(rows[d == 0])} that d(x) is not positive there: they are placed at the origin."
     elif is_identity(J):
         remedy = f" {NO_NEIGHBOURS}: increase `{parameter}`."
+    elif status == "max_iter" and parameter == "n_neighbors":
+        remedy = " More `n_neighbors` often make it easier."
     elif status == "unconfirmed":
         remedy = " Fit once more with another `random_state`, and compare the embeddings."
     elif status == "degenerate":

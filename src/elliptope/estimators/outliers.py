@@ -34,6 +34,6 @@ def outlier_scores(est: Any, X: Any = None) -> Array:
 
 
 def training_scores(est: Any, X: Any) -> Array:
-    """Scores of the rows of X, to which ``est`` was fitted; found again only where some of them are no points of their own."""
+    """Scores of the rows of X, to which ``est`` was fitted; computed again where some of them are one point."""
     training = est.training_
     return training.in_order(outlier_scores(est)) if len(training.rows) == X.shape[0] else outlier_scores(est, X)

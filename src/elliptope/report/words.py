@@ -41,8 +41,8 @@ def read_picture(picture: PagePicture) -> str:
         ),
         "layout": (
             f"This is a layout, made by t-SNE from {len(picture.columns)} coordinates: rows that are alike are close to "
-            "each other. Distances between groups, and their sizes, mean little, and outliers lie beside the rows nearest "
-            "to them: a table below lists them."
+            "each other. Distances between groups, and their sizes and shapes, mean little, and outliers lie beside the "
+            "rows nearest to them: a table below lists them."
         ),
     }[picture.view]
     return f"{text} The certificate is about the coordinates: press Coordinates to see them."

@@ -52,7 +52,7 @@ def verdict(
             return "unconfirmed", f"whether other embeddings are as good could not be established ({gap})"
         return "optimal", gap if polish else f"{gap}; the objective is optimal, B itself may be less accurate (polish=False)"
     if ended.stop == "max_iter":
-        return "max_iter", f"{ended.spent} were not enough ({gap}); increase {ended.limit}, rank or tol"
+        return "max_iter", f"{ended.spent} were not enough ({gap}); increase {ended.limit} or tol"
     if certificate.grade == "probabilistic":
         return "max_iter", (
             f"the ascent has converged, but tests with random vectors bound no tighter ({gap}); pass a larger tol, or a "
