@@ -447,7 +447,9 @@ def test_components_by_loadings_of_their_own_are_refused():
     for adata, own in zip((reference, new), loadings, strict=True):
         adata.varm["PCs"], adata.obsm["X_pca"] = own, (adata.X - adata.X.mean(axis=0)) @ own
     embed(reference)
-    with pytest.raises(ValueError, match="must have the principal components of `reference`, got components by loadings of its"):
+    with pytest.raises(
+        ValueError, match="must have the principal components of `reference`, got components by loadings of its"
+    ):
         transform(new, reference)
     assert "X_sdp" not in new.obsm
     new.obsm["X_pca"] = (new.X - X.mean(axis=0)) @ loadings[0]  # its own loadings are still in varm

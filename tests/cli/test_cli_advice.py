@@ -113,6 +113,8 @@ def test_a_first_line_of_text_and_numbers_is_a_doubt(cli, folder):
     said = cli("embed", "t.csv").err
     assert "t.csv: 30 rows, 2 features" in said
     assert "warning: t.csv: line 1 has text and numbers, and was read as the names of the columns (--no-header" in said
+    (folder / "t.csv").write_text(lines([["country", 2000, 2001, 2002], *([*row, 1.5] for row in rows)]))
+    assert "warning" not in cli("embed", "t.csv").err  # three years are clear
     (folder / "t.csv").write_text(lines(rows))
     said = cli("embed", "t.csv").err
     assert "t.csv: 30 rows, 2 features\n" in said
@@ -146,10 +148,16 @@ def test_a_title_above_the_header(cli, folder):
     (folder / "t.csv").write_text(GOOD)
     expected = cli("embed", "t.csv").out
     (folder / "t.csv").write_text("Measurements of May\n" + GOOD)
-    assert "t.csv: line 1: one cell, where line 2 has 3; if it is a title, use --skip 1" in cli("embed", "t.csv").err
+    assert "t.csv: line 1: one cell, where line 2 has more; if it is a title, use --skip 1" in cli("embed", "t.csv").err
     assert cli("embed", "t.csv", "--skip", "1").out == expected
-    (folder / "t.csv").write_text("Measurements of May,,\n" + GOOD)
-    assert "column 2 has no name (is line 1 a title? --skip 1)" in cli("embed", "t.csv").err
+    for title in ("Measurements of May,,\n", "Measurements of May\n\n", "\n\nMeasurements of May,,\n,,\n"):
+        (folder / "t.csv").write_text(title + GOOD)
+        number = title.count("\n", 0, title.index("M")) + 1
+        assert f"t.csv: line {number}: one cell, where line " in cli("embed", "t.csv").err
+        assert cli("embed", "t.csv", "--skip", number).out == expected
+    # No delimiter in the title, and another than the usual one below.
+    (folder / "t.csv").write_text("Measurements of May\n" + GOOD.replace(",", ";"))
+    assert "t.csv: line 1: one cell, where line 2 has more; if it is a title, use --skip 1" in cli("embed", "t.csv").err
     assert cli("embed", "t.csv", "--skip", "1").out == expected
     (folder / "t.csv").write_text("Measurements of May\n" + GOOD + "x,1,2\n")
     assert "the first 'x' in row 31 (line 33)" in cli("embed", "t.csv", "--skip", "1").err
@@ -170,6 +178,15 @@ def test_thousands(cli, folder, separator, decimal, delimiter):
         assert cli("embed", "s.csv", "--thousands", ".").out == outcome.out
 
 
+def test_points_and_a_comma_are_explained(cli, folder):
+    (folder / "t.csv").write_text(lines([["a", "b"], *(["1.234,5", b] for _, b, _ in ROWS)], ";"))
+    assert (
+        "'1.234,5' in row 1 (line 2) (if the point separates thousands, use --thousands . and --decimal ,)"
+        in cli("report", "t.csv", "-o", "r.html").err
+    )
+    assert "(if the point separates thousands, use --thousands .)" in cli("embed", "t.csv", "--decimal", ",").err
+
+
 def test_thousands_are_groups_of_three(cli, folder):
     (folder / "t.csv").write_text(GOOD + '"1,00",2,3\n')
     assert "1 cell of text among 30 numbers, the first '1,00'" in cli("embed", "t.csv", "--thousands", ",").err
@@ -187,13 +204,18 @@ def test_points_that_may_separate_thousands_are_a_doubt(cli, folder):
 
 
 def test_other_missing_values(cli, folder):
-    (folder / "t.csv").write_text(GOOD + "-999,1,2\n3,n.k.,4\n")
+    (folder / "t.csv").write_text(GOOD + "-999.0,1,2\n3,n.k.,4\n")
     (folder / "s.csv").write_text(GOOD + ",1,2\n3,,4\n")
     said = cli("embed", "t.csv", "--missing", "-999,n.k.").err
     assert "argument --missing: expected one argument; one that begins with - goes behind =, as in --missing=-1" in said
     outcome = cli("embed", "t.csv", "--missing=-999,n.k.", "--impute", "median")
     assert outcome.code == 0
     assert outcome.out == cli("embed", "s.csv", "--impute", "median").out
+    np.save("t.npy", np.vstack([X, [-999, 1, 2]]))
+    np.save("s.npy", np.vstack([X, [np.nan, 1, 2]]))
+    outcome = cli("embed", "t.npy", "--missing=-999", "--drop-missing")
+    assert outcome.code == 0
+    assert outcome.out == cli("embed", "s.npy", "--drop-missing").out
 
 
 def test_lines_of_empty_cells_are_left_out(cli, folder):

@@ -1,4 +1,4 @@
-"""More than 10 000 points of a kernel of neighbours, which are stored with near points together, in another order than the rows."""
+"""More than 10 000 points of a kernel of neighbours: near points are together, in another order than the rows."""
 
 import numpy as np
 import pytest

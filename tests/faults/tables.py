@@ -96,7 +96,7 @@ TABLES = {
     ),
     "decimal comma in vain": csv_case(
         changed(3, 2, "15"),
-        "the first '0.126' in row 1 (line 2) (it has no decimal comma, as --decimal , says)",
+        "the first '0.126' in row 1 (line 2) (it has a decimal point, and --decimal , was given)",
         EMBED + " --decimal , --columns a",
     ),
     "decimal comma, same delimiter": csv_case(
@@ -105,7 +105,10 @@ TABLES = {
     "wrong delimiter": csv_case(
         GOOD.replace(",", " "), "t.csv: line 1: only one column when split at ','; try --delimiter ' '"
     ),
-    "title": csv_case("Flowers\n" + GOOD, "t.csv: line 1: one cell, where line 2 has 4; if it is a title, use --skip 1"),
+    "title": csv_case("Flowers\n" + GOOD, "t.csv: line 1: one cell, where line 2 has more; if it is a title, use --skip 1"),
+    "text option for numbers": refused(
+        "embed t.npy -o out.csv --skip 1", "t.npy: --skip is for csv and tsv, not for npy", 2, {"t.npy": npy(X)}
+    ),
     "nothing after skipped lines": csv_case(GOOD, "t.csv: the file is empty", EMBED + " --skip 31"),
     "same mark for thousands and decimals": refused(
         EMBED + " --thousands .  --decimal .", "--thousands and --decimal are both '.', and must differ", 2

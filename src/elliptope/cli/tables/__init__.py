@@ -129,11 +129,10 @@ def open_reader(stream: BinaryIO, source: str, format: str, form: Form) -> Reade
 
 
 def _refuse_text_options(form: Form, format: str, source: str) -> None:
-    names = [field.name for field in fields(form) if field.name not in ("format", "array")]
+    names = [field.name for field in fields(form) if field.name not in ("format", "header", "array")]
     given = next((name for name in names if getattr(form, name) != getattr(Form(), name)), None)
     if given is not None:
-        option = "--header and --no-header are" if given == "header" else f"--{given} is"
-        raise UsageError(f"{source}: {option} for {' and '.join(_DELIMITERS)}, not for {format}")
+        raise UsageError(f"{source}: --{given} is for {' and '.join(_DELIMITERS)}, not for {format}")
 
 
 def check_writer(format: str, path: str) -> None:
