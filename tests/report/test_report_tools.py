@@ -122,7 +122,13 @@ def test_a_single_row_has_its_own_value(open_report):
     assert browser.run("return allRows().map((i) => textOf(report.fields[0], i))") == ["", *makers[1:]]
     browser.find("#query").send_keys("177", chromium.ENTER)
     browser.settle()
-    assert browser.run("return differences.innerText").count(f"maker 59: {percent(1)}") == 1
+    row = "[...differences.rows].find((row) => row.innerText.includes('maker'))"
+    cells = f"return Array.from({row}.cells, (cell) => cell.textContent)"
+    assert browser.run(cells)[1:3] == [f"maker 59: {percent(1)}", percent(0)]  # no other row is of this maker
+    browser.find("#query").clear()
+    browser.find("#query").send_keys("175", chromium.ENTER)
+    browser.settle()
+    assert browser.run(cells)[1:3] == [f"maker 58: {percent(1)}", percent(2 / 176)]
     assert browser.errors() == []
 
 
