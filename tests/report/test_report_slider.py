@@ -120,3 +120,15 @@ def test_estimators_without_a_bandwidth_say_so():
     report = collect(RKHSEmbedding(random_state=0).fit(WINE))
     assert report.note == "There is no slider: this RKHSEmbedding has no bandwidth to vary."
     assert math.isfinite(report.fits[0].bandwidth)
+
+
+def test_numbers_of_neighbours_that_take_long_are_left_out():
+    """Unless they were asked for."""
+    est = quietly(SDPEmbedding(kernel="neighbors", max_iter=1, random_state=0).fit, WINE)
+    assert est.status_ == "max_iter"
+    report = quietly(collect, est)
+    assert [record.n_neighbors for record in report.fits] == [15]
+    assert report.note == "k = 8, 11, 21, 30 left out: not solved in 1 iterations."
+    asked = quietly(collect, est, neighbors=[8, 30])
+    assert [record.n_neighbors for record in asked.fits] == [8, 15, 30]
+    assert asked.note is None

@@ -33,7 +33,9 @@ def make_slider(
     if points is not None and others:
         return bandwidth_slider(estimator, own, points, rows, others, is_auto(bandwidths), random_state, verbose, limits)
     if points is not None and counts:
-        return neighbor_slider(estimator, own, points, counts, random_state=random_state, verbose=verbose)
+        return neighbor_slider(
+            estimator, own, points, counts, is_auto(neighbors), random_state=random_state, verbose=verbose
+        )
     silent = bandwidths is None or neighbors is None
     path = (NeighborPath if has_neighbors(estimator) else BandwidthPath)((own,), (), estimator.training_.weights)
     return Slider(path, 0, (scale_records(estimator),), None if silent else _no_slider(estimator, len(rows)))
