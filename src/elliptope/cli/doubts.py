@@ -15,7 +15,7 @@ from .tables import Raw, Reader
 # Numbers that stand for a missing value in many files.
 _CODES = (-9, *(sign * (10**digits - 1) for digits in range(2, 6) for sign in (-1, 1)))
 _SUMS = re.compile(
-    r"(grand |sub)?totals?|sums?|summe|gesamt|gesamtsumme|insgesamt|somme|suma|totale|averages?|means?|mittelwert", re.I
+    r"(grand |sub)?totals?|sums?|summe|gesamt|gesamtsumme|insgesamt|suma|totale|averages?|means?|mittelwert", re.I
 )
 # Names of identifiers: id, car_id, "Sample ID", PassengerId; not "paid". Names of postal codes.
 _IDENTIFIER = re.compile(r"(.*[^a-zA-Z])?[iI][dD]|.*[a-z]I[dD]")
