@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._utils.arrays import Array, hstack, in_precision_of, is_single, largest
+from .._utils.arrays import Array, hstack, in_precision_of, is_single, namespace
 from .._utils.rounding import UNIT, round_up
 from .ascent import Method
+from .ascent.concave import missing_columns
 from .certificates.certificate import NATURAL, Certificate, carried_over, needed_stationarity, no_bound
 from .certificates.certifier import attempt_proof, certify_converged, prove, quick_bound
 from .certificates.probabilistic import MAX_FAILURES, estimate_gap
@@ -233,14 +234,20 @@ class Loop:
         return max(needed_stationarity(certificate, self.tol, self.settled), 100 * UNIT)  # rounding leaves no less
 
     def _escape(self, direction: Array | None) -> Array | None:
-        """Append a direction of negative curvature of L as a new column, as far as that ascends."""
+        """Append a direction of negative curvature of L as a new column, as far as that ascends.
+
+        With a quadratic term there may be many, and all that are found are appended.
+        """
         if direction is None:
             return None
-        iterate = self.last
-        z = direction / largest(abs(direction))
-        step = 0.5
+        iterate, Z = self.last, direction[:, None]
+        if self.problem.spread:
+            found = missing_columns(self.meter, iterate, direction, self.rng)
+            Z = found if found.shape[1] else Z
+        Z = Z / namespace(Z).max(abs(Z), axis=0)
+        step = 0.5 / math.sqrt(Z.shape[1])
         while step > 1e-5:  # the curvature of shorter ones is lost in rounding
-            H = normalize_rows(hstack([iterate.H, step * z[:, None]]), self.rng)
+            H = normalize_rows(hstack([iterate.H, step * Z]), self.rng)
             if self.meter.evaluate(H).gain > iterate.gain:
                 return H
             step *= 0.5

@@ -47,6 +47,8 @@ class Tuning:
     large_spread: float = 0.5  # s from which on Newton's method for the dual needs few steps, and all others many columns
     columns_per_row: float = 30.0  # columns multiplied by J, per row, after which Newton's method for the dual is cheaper
     single_defect: float = 1e-6  # defect down to which the ascent may be in single precision
+    escape_block: int = 16  # columns that are multiplied at once to look for directions of negative curvature
+    escape_products: int = 8  # columns multiplied for that, per column of H
     concave_basin: float = 1e-7  # defect below which Newton's method takes over
 
     # When a proof is tried.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._utils.arrays import Array, as_numpy, hstack, in_precision_of, inner, largest, like, row_dots
+from ..._utils.arrays import Array, as_numpy, hstack, in_precision_of, inner, largest, like, namespace, row_dots
 from ..factors import keep_columns, principal_axes
 from ..goal import Goal
 from ..iterate import Iterate
@@ -148,6 +148,37 @@ def _widened(meter: Meter, iterate: Iterate, more: int, rng: np.random.Generator
         V = iterate.inverse_pull[:, None] * (meter.product(V) - iterate.quadratic.off_diagonal(V)) + 0.5 * V
     V = V * math.sqrt(0.1 * n / inner(V, V))
     return meter.evaluate(normalize_rows(hstack([H, V]), rng))
+
+
+def missing_columns(meter: Meter, iterate: Iterate, direction: Array, rng: np.random.Generator) -> Array:
+    r"""Directions of negative curvature of L, (n, k), orthogonal to each other and to H in the metric M.
+
+    There may be dozens, of which a certificate finds one, the ``direction``. These are the eigenvectors to eigenvalues above
+    1 of the pencil (J - EZE, M) on the block Krylov space of that direction and random ones. Its size is a few times that of
+    H, and no more than what L-BFGS may keep.
+    """
+    tuning, (n, rank) = meter.problem.tuning, iterate.H.shape
+    root, quadratic = iterate.inverse_pull[:, None] ** 0.5, iterate.quadratic
+    assert quadratic is not None
+    width = max(min(tuning.escape_block, n - rank), 1)
+    most = min(tuning.escape_products * rank, tuning.memory_numbers // n, n - rank)
+    W = hstack([direction[:, None] / root, like(root, rng.standard_normal((n, width - 1)))])
+    basis, products = _orthonormal(iterate.H / root), []
+    for _ in range(max(most // width, 1)):
+        for _ in range(2):  # twice is enough
+            W = _orthonormal(W - basis @ (basis.T @ W))
+        V = root * W
+        basis, W = hstack([basis, W]), root * (meter.product(V) - quadratic.off_diagonal(V))
+        products.append(as_numpy(basis[:, rank:].T @ W))
+    size = basis.shape[1] - rank
+    T = np.hstack([np.vstack([block, np.zeros((size - len(block), width))]) for block in products])
+    # Each block was multiplied by those before it and by itself: the part above the diagonal, and the diagonal.
+    values, U = np.linalg.eigh(np.triu(T) + np.triu(T, 1).T)
+    return root * (basis[:, rank:] @ like(root, U[:, values > 1.0]))
+
+
+def _orthonormal(V: Array) -> Array:
+    return namespace(V).linalg.qr(V)[0]
 
 
 def _without(meter: Meter, iterate: Iterate, H: Array, vanishing: Array, rng: np.random.Generator) -> Iterate:
