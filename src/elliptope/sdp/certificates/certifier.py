@@ -51,16 +51,16 @@ def attempt_proof(meter: Meter, iterate: Iterate, rng: np.random.Generator, tol:
 def certify_converged(meter: Meter, iterate: Iterate, rng: np.random.Generator, tol: float) -> Found:
     """A proof that meets ``tol``; or an estimate with the direction in which the ascent can go on."""
     meter = meter.linearized(iterate)
+    part = meter.problem.tuning.proof_shift
 
     def prove_or_estimate() -> Found:
-        low = _lowest(meter, iterate, rng)
+        low = _lowest(meter, iterate, rng, part * tol * iterate.gain)
         if low.shift * low.metric.total(iterate.objective) <= tol * iterate.gain:
             return _prove_from(meter, iterate, low)
         errors = meter.problem.operator.error_bounds
         return bound(iterate, low.name, low.metric, low.shift, "estimate", math.nan, errors), low.direction
 
-    part, first = meter.problem.tuning.proof_shift, _by_moments(meter, iterate, rng)
-    return _with_factorization(meter, iterate, rng, tol, part, first, prove_or_estimate)
+    return _with_factorization(meter, iterate, rng, tol, part, _by_moments(meter, iterate, rng), prove_or_estimate)
 
 
 def prove(meter: Meter, iterate: Iterate, rng: np.random.Generator, tol: float) -> Certificate:
@@ -71,9 +71,11 @@ def prove(meter: Meter, iterate: Iterate, rng: np.random.Generator, tol: float) 
         tested, _ = certify_by_tests(meter, iterate, rng, tol, saddle=False)
         return tested if first is None else min(first, tested, key=lambda c: c.gap)
     part = meter.problem.tuning.proof_shift
-    found, _ = _with_factorization(
-        meter, iterate, rng, tol, part, first, lambda: _prove_from(meter, iterate, _lowest(meter, iterate, rng))
-    )
+
+    def prove_more() -> Found:
+        return _prove_from(meter, iterate, _lowest(meter, iterate, rng, part * tol * iterate.gain))
+
+    found, _ = _with_factorization(meter, iterate, rng, tol, part, first, prove_more)
     return _tighter(first, found)
 
 
@@ -157,14 +159,20 @@ class _Lowest:
         return negative_direction(self.metric, self.ritz)
 
 
-def _lowest(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> _Lowest:
+def _lowest(meter: Meter, iterate: Iterate, rng: np.random.Generator, cost: float) -> _Lowest:
+    """A factorisation has failed at the shift that costs ``cost``: L is that negative, or almost, and few steps miss it."""
     metrics = dual_metrics(iterate)
-    # At least one, so that the product raises where none is left.
-    steps = int(max(min(4 * meter.problem.tuning.lanczos_steps, meter.left), 1))
-    found = dict(zip(metrics, whitened_lanczos(meter, iterate, metrics.values(), rng, steps), strict=True))
-    name = cheapest(iterate, metrics, found)
-    # At the Ritz value itself L + sM is singular at best.
-    return _Lowest(name, metrics[name], max(0.0, -1.01 * found[name].lower), found[name])
+    for factor in (4, 8, 16):
+        # At least one, so that the product raises where none is left.
+        steps = int(max(min(factor * meter.problem.tuning.lanczos_steps, meter.left), 1))
+        found = dict(zip(metrics, whitened_lanczos(meter, iterate, metrics.values(), rng, steps), strict=True))
+        name = cheapest(iterate, metrics, found)
+        total = metrics[name].total(iterate.objective)
+        # At the Ritz value itself L + sM is singular at best.
+        shift = max(0.0, -1.01 * found[name].lower)
+        if shift * total >= cost or found[name].exhausted:
+            break
+    return _Lowest(name, metrics[name], max(shift, 2 * cost / total), found[name])
 
 
 def _prove_from(meter: Meter, iterate: Iterate, low: _Lowest) -> Found:

@@ -65,9 +65,9 @@ def certify_by_tests(
     # Without an ascent that could go on, what is zero to working precision is no saddle point.
     reach = max(aims.get("slack", 0.0), 0.0 if saddle or found[name].exhausted else ZERO)
     if "slack" in found and -found["slack"].lower <= reach and iterate.defect <= tuning.basin:
-        strict, null = _certify_null_space(meter, iterate, metrics["slack"], found["slack"], aims["slack"], rng)
+        strict, null, met = _certify_null_space(meter, iterate, metrics["slack"], found["slack"], aims["slack"], rng)
         if strict is not None and (strict.relative_gap <= tol or closer):
-            return strict, None
+            return strict, None if strict.relative_gap <= tol else met
         certificate = _smaller(replace(certificate, null_space=null), strict)
     if closer:
         return certificate, escape if -found[name].lower > aims[name] else None
@@ -128,8 +128,10 @@ def _certify_shift(
 
 def _certify_null_space(
     meter: Meter, iterate: Iterate, metric: Metric, ends: Ritz, aim: float, rng: np.random.Generator
-) -> tuple[Certificate | None, NullSpace | None]:
-    r"""For an H that has converged: the null space of L and a bound; None for what could not be shown.
+) -> tuple[Certificate | None, NullSpace | None, Array | None]:
+    r"""For an H that has converged: the null space of L and a bound, None for what could not be shown.
+
+    The third is a direction of negative curvature of L, if the test has met one.
 
     Let θ be the smallest Ritz value of L on the complement of the range of H, whitened by the slack. Where θ is zero to
     working precision, L has a larger null space. Else L is tested to be at least θ/4 there: then its null space is the range
@@ -144,7 +146,7 @@ def _certify_null_space(
     concave = iterate.quadratic is not None
     lowest = 0.0 if concave else _smallest_beside(meter, iterate, metric, known, upper, rng)
     if not concave and lowest <= ZERO:
-        return None, larger_null_space(known.values, lowest, iterate)
+        return None, larger_null_space(known.values, lowest, iterate), None
     least = 0.25 * lowest
     G = known.project(like(problem.offset, rng.standard_normal((problem.n, problem.operator.block_width))))
     # Half of that would do, too.
@@ -153,10 +155,12 @@ def _certify_null_space(
     (tested,) = run_together(meter.product, [_whitened(iterate, metric, projected(test, known, least))])
     margin = least - tested.shift
     if margin <= ZERO and not concave:
-        return None, None
+        return None, None, None
     null = None if concave else null_space_among(known.basis, known.values, lowest, iterate, metric)
     certificate = _bound(meter, iterate, "slack", metric, max(known.shift(-margin, rounding), 0.0))
-    return replace(certificate, null_space=null), null
+    # With respect to a multiple of the identity that is taken off, a negative curvature says nothing of L.
+    direction = metric.unwhiten(tested.direction[:, None])[:, 0] if concave and tested.direction is not None else None
+    return replace(certificate, null_space=null), null, direction
 
 
 def _smallest_beside(
