@@ -38,3 +38,15 @@ def test_scores_and_densities_are_in_the_order_of_rows(fitted):
     np.testing.assert_allclose(training_scores(fitted, X), outlier_scores(fitted, X), atol=1e-12)
     drawn = EmbeddingDisplay.from_estimator(fitted, y="density", view="plane").y
     np.testing.assert_allclose(drawn, fitted.score_samples(X), atol=1e-12)
+
+
+@pytest.mark.slow
+def test_columns_that_tests_find_missing_are_added():
+    """No factorisation, and curvature so small that Lanczos misses it: the test that finds it says in which direction."""
+    rng = np.random.default_rng(0)
+    rng.normal(size=(3000, 30))
+    Y = np.vstack([rng.normal(size=(10_000, 8)) + 4 * rng.normal(size=8) for _ in range(6)])
+    rng.shuffle(Y)
+    est = MultiscaleEmbedding(random_state=0).fit(Y[:12_000])
+    assert est.status_ == "optimal"
+    assert all(certificate.relative_gap <= est.tol for certificate in est.certificates_)
