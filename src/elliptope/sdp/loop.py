@@ -12,6 +12,7 @@ from .._utils.arrays import Array, hstack, in_precision_of, is_single, namespace
 from .._utils.rounding import UNIT, round_up
 from .ascent import Method
 from .ascent.concave import missing_columns
+from .ascent.dual_newton import can_use_dual, dual_newton, dual_start
 from .certificates.certificate import NATURAL, Certificate, carried_over, needed_stationarity, no_bound
 from .certificates.certifier import attempt_proof, certify_converged, prove, quick_bound
 from .certificates.probabilistic import MAX_FAILURES, estimate_gap
@@ -141,6 +142,7 @@ class Loop:
         """The certificate that ends the solve; None where no further progress is possible."""
         level, target, goal = self._first_level(), self.settled * self.tol, Goal()
         iterates = self.method(self.meter, H, goal, self.rng)
+        rescued = False  # whether the dual was turned to, which does not depend on the columns of H
         held: tuple[Certificate, Iterate] | None = None  # a certificate that meets the tolerance, and its iterate
         for _ in range(MAX_FAILURES):
             self._set(goal, level, target)
@@ -174,6 +176,8 @@ class Loop:
             escaped = self._escape(direction) if converged else None
             if escaped is not None:
                 iterates = self.method(self.meter, escaped, goal, self.rng)
+            elif stalled and not rescued and can_use_dual(self.meter):
+                iterates, rescued = dual_newton(self.meter, dual_start(self.meter, self.last), self.rng), True
             elif stalled:
                 return None
             else:

@@ -14,7 +14,7 @@ from ..goal import Goal
 from ..iterate import Iterate
 from ..problem import Meter
 from ..steps import normalize_rows
-from .dual_newton import can_use_dual, dual_newton
+from .dual_newton import can_use_dual, dual_newton, dual_start
 from .newton import newton
 from .quasi_newton import quasi_newton
 
@@ -46,8 +46,7 @@ def concave(meter: Meter, H: Array, goal: Goal, rng: np.random.Generator) -> Ite
             iterate, _ = yield from newton(meter, iterate, goal, rng, 10 * tuning.patience, single)
             yield from quasi_newton(meter, iterate, rng)
             return
-    u = -as_numpy(iterate.y) / as_numpy(_weights(meter)) if iterate.defect < tuning.wide else None
-    yield from dual_newton(meter, u, rng)
+    yield from dual_newton(meter, dual_start(meter, iterate) if iterate.defect < tuning.wide else None, rng)
 
 
 def _by_columns(

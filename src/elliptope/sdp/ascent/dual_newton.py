@@ -4,17 +4,20 @@ With :math:`W = \operatorname{Diag}(e)`, :math:`X = W^{1/2} Z W^{1/2}` and :math
 for the matrix :math:`X \succeq 0`, :math:`\operatorname{diag} X = e`, that is nearest to T. Its dual is smooth and has no
 constraints:
 
-.. math:: \min_u\; \tfrac12 \lVert (T + \operatorname{Diag} u)_+\rVert_F^2 - e^\top u, \qquad
+.. math:: \min_u\; \varphi(u) = \tfrac12 \lVert (T + \operatorname{Diag} u)_+\rVert_F^2 - e^\top u, \qquad
           X = (T + \operatorname{Diag} u)_+ .
 
 Newton's method for its gradient, :math:`\operatorname{diag} X - e`, converges with order two (Qi and Sun 2006, for
-correlation matrices). A step is one eigendecomposition and a few products with eigenvectors.
+correlation matrices). A step is one eigendecomposition and a few products with eigenvectors. While X has few columns the
+generalised Jacobian is nearly singular, above all where e is small and rows are symmetric (grids, helices): the damping of
+Levenberg and Marquardt bounds the steps there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -28,9 +31,13 @@ _WEIGHT_FLOOR = 1e-8
 # Error of diag X, relative to e, that rounding leaves; and one from which on convergence is of second order.
 _EXACT = 1e-13
 _NEAR = 1e-3
-# Relative residual to which a Newton system is solved, at most, and steps of conjugate gradients that it may take.
+# Relative residual to which a Newton system is solved, at most, and steps of conjugate gradients that it may take: more of
+# them cost more than the eigendecompositions they save, and an early stop still gives a direction of descent.
 _FORCING = 1e-2
-_MOST_STEPS = 50
+_MOST_STEPS = 100
+# Damping of the first Newton system and the least of all; Newton systems that one step may take.
+_DAMPING, _LEAST_DAMPING = 1e-2, 1e-12
+_ATTEMPTS = 30
 
 
 def can_use_dual(meter: Meter) -> bool:
@@ -39,6 +46,11 @@ def can_use_dual(meter: Meter) -> bool:
     if problem.n > problem.tuning.dense_newton_rows or problem.weights is None:
         return False
     return smallest(problem.weights) > _WEIGHT_FLOOR * largest(problem.weights)
+
+
+def dual_start(meter: Meter, iterate: Iterate) -> Array:
+    """u at an optimal iterate, (n,): y is that of the linearised problem, and L = Diag(y) - J + EZE."""
+    return -as_numpy(iterate.y) / as_numpy(meter.problem.weights)
 
 
 def dual_newton(meter: Meter, u: Array | None, rng: np.random.Generator) -> Iterator[Iterate]:
@@ -52,100 +64,118 @@ def dual_newton(meter: Meter, u: Array | None, rng: np.random.Generator) -> Iter
     e = as_numpy(problem.weights)
     root = np.sqrt(e)
     T = problem.core_matrix / root[:, None] / root
-    diagonal = as_numpy(problem.offset) / e
-    u = e - diagonal if u is None else u
-    point: _Point | None = _Point.at(T, diagonal, u, e)
-    while point is not None:
-        last, point = point, None if point.error <= _EXACT else _search(T, diagonal, point, e)
+    np.fill_diagonal(T, as_numpy(problem.offset) / e)
+    last, damping = _Point(T, e, e - T.diagonal() if u is None else u), _DAMPING
+    while True:
+        point, damping = (None, damping) if last.error <= _EXACT else _step(last, damping)
         # Any H with one column is a critical point, and says nothing before the end.
         if point is None or (last.error > _NEAR and last.rank > 1):
             yield meter.evaluate(like(problem.offset, normalize_rows(last.factor / root[:, None], rng)))
+        if point is None:
+            return
+        last = point
 
 
-def _search(T: Array, diagonal: Array, point: _Point, e: Array) -> _Point | None:
-    """Backtrack along the Newton step until the dual objective falls or, where rounding hides that, the error of diag X.
+def _step(point: _Point, damping: float) -> tuple[_Point | None, float]:
+    r"""The next point, and the damping μ to try first from there; no point where rounding hides all progress.
 
-    None where neither does.
+    The step h solves :math:`(V + \mu \min(1, \text{error})\, I)\, h = -\nabla\varphi`. It is taken if φ falls by a tenth of
+    what its quadratic model predicts or, where rounding hides that, if the error of diag X falls; else μ grows.
     """
-    step = point.newton_step(min(_FORCING, point.error))
-    slope, size = float(point.gradient @ step), 1.0
-    while size > 1e-4:
-        new = _Point.at(T, diagonal, point.u + size * step, e)
-        allowance = 1e-14 * abs(point.scale)
-        if new.value <= point.value + 1e-4 * size * slope and -size * slope > allowance:
-            return new
-        if new.error < 0.5 * point.error:
-            return new
-        size *= 0.5
-    return None
+    for _ in range(_ATTEMPTS):
+        h = point.newton_step(damping * min(1.0, point.error))
+        new = _Point(point.T, point.e, point.u + h)
+        predicted = -float(point.gradient @ h + 0.5 * h @ point.curvature(h))
+        visible = predicted > point.rounding
+        if (visible and point.value - new.value >= 0.1 * predicted) or new.error < 0.9 * point.error:
+            good = not visible or point.value - new.value > 0.7 * predicted
+            return new, max(damping * (0.1 if good else 0.5), _LEAST_DAMPING)
+        damping *= 8
+    return None, damping
 
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """The dual objective at u, with the eigenvalues of T + Diag(u), descending, and its eigenvectors P."""
+    """The dual objective at u."""
 
-    u: Array
-    e: Array
-    values: Array
-    P: Array
+    T: Array  # (n, n)
+    e: Array  # (n,)
+    u: Array  # (n,)
 
-    @classmethod
-    def at(cls, T: Array, diagonal: Array, u: Array, e: Array) -> _Point:
-        S = T.copy()
-        S[np.diag_indices(len(u))] = diagonal + u
+    @cached_property
+    def _eigen(self) -> tuple[Array, Array]:
+        """Eigenvalues of T + Diag(u), descending, and eigenvectors."""
+        S = self.T.copy()
+        S[np.diag_indices(len(S))] += self.u
         values, P = np.linalg.eigh(S)
-        return cls(u, e, values[::-1], P[:, ::-1])
+        return values[::-1], P[:, ::-1]
 
-    @property
+    @cached_property
     def rank(self) -> int:
-        return max(int((self.values > 0).sum()), 1)
+        return max(int((self._eigen[0] > 0).sum()), 1)
 
-    @property
+    @cached_property
     def factor(self) -> Array:
         """Of X, (n, rank)."""
-        return self.P[:, : self.rank] * np.sqrt(np.maximum(self.values[: self.rank], 0.0))
+        values, P = self._eigen
+        return P[:, : self.rank] * np.sqrt(np.maximum(values[: self.rank], 0.0))
 
-    @property
+    @cached_property
     def gradient(self) -> Array:
         return row_dots(self.factor, self.factor) - self.e
 
-    @property
+    @cached_property
     def error(self) -> float:
+        """The largest relative error of diag X."""
         return float(np.abs(self.gradient / self.e).max())
 
-    @property
-    def scale(self) -> float:
-        positive = self.values[: self.rank]
-        return 0.5 * float(positive @ positive) + float(np.abs(self.e * self.u).sum())
-
-    @property
+    @cached_property
     def value(self) -> float:
-        positive = np.maximum(self.values, 0.0)
+        positive = np.maximum(self._eigen[0], 0.0)
         return 0.5 * float(positive @ positive) - float(self.e @ self.u)
 
-    def newton_step(self, forcing: float) -> Array:
-        r"""Solve :math:`V h = -\text{gradient}` by conjugate gradients, V being a generalised Jacobian of the gradient:
+    @cached_property
+    def rounding(self) -> float:
+        """Changes of the objective up to this may be rounding."""
+        values = self._eigen[0]
+        return 1e-14 * (0.5 * float(values @ values) + float(np.abs(self.e * self.u).sum()))
+
+    @cached_property
+    def _split(self) -> tuple[Array, Array, Array]:
+        """Eigenvectors A of positive eigenvalues and B of the others; Ω between them (rank, n - rank)."""
+        values, P = self._eigen
+        r = self.rank
+        mixed = values[:r, None] / np.maximum(values[:r, None] - values[None, r:], 1e-300)
+        return P[:, :r], P[:, r:], mixed
+
+    def curvature(self, h: Array) -> Array:
+        r"""V h, V being a generalised Jacobian of the gradient:
 
         .. math:: V h = \operatorname{diag}\big(P (\Omega \circ P^\top \operatorname{Diag}(h) P) P^\top\big), \qquad
                   \Omega_{kl} = \frac{\lambda_k^+ - \lambda_l^+}{\lambda_k - \lambda_l} ,
 
         which is 1 between positive eigenvalues and 0 between negative ones.
         """
-        r, P = self.rank, self.P
-        A, B = P[:, :r], P[:, r:]
-        mixed = self.values[:r, None] / np.maximum(self.values[:r, None] - self.values[None, r:], 1e-300)  # (r, n - r)
+        A, B, mixed = self._split
+        hA = h[:, None] * A
+        inside, across = A.T @ hA, mixed * (hA.T @ B)
+        return row_dots(A, A @ inside) + 2 * row_dots(A, B @ across.T)
 
-        def product(h: Array) -> Array:
-            hA = h[:, None] * A
-            inside, across = A.T @ hA, mixed * (hA.T @ B)
-            return row_dots(A, A @ inside) + 2 * row_dots(A, B @ across.T)
+    @cached_property
+    def _curvature_diagonal(self) -> Array:
+        """diag V = Σ_kl Ω_kl P_ik² P_il²."""
+        A, B, mixed = self._split
+        inside = row_dots(A, A)
+        return inside**2 + 2 * row_dots(A**2, B**2 @ mixed.T)
 
-        # diag V = Σ_kl Ω_kl P_ik² P_il².
-        squares = P**2
-        inside = squares[:, :r].sum(axis=1)
-        diagonal = inside**2 + 2 * row_dots(squares[:, :r], squares[:, r:] @ mixed.T)
-        diagonal = np.maximum(diagonal, 1e-8 * diagonal.max())
-        return _conjugate_gradients(product, -self.gradient, diagonal, forcing)
+    def newton_step(self, shift: float) -> Array:
+        """Solve (V + shift I) h = -gradient by conjugate gradients, to what Newton's method needs."""
+        return _conjugate_gradients(
+            lambda h: self.curvature(h) + shift * h,
+            -self.gradient,
+            self._curvature_diagonal + shift,
+            min(_FORCING, self.error),
+        )
 
 
 def _conjugate_gradients(product: Callable[[Array], Array], rhs: Array, diagonal: Array, forcing: float) -> Array:
@@ -156,7 +186,7 @@ def _conjugate_gradients(product: Callable[[Array], Array], rhs: Array, diagonal
     for _ in range(_MOST_STEPS):
         q = product(p)
         curvature = float(p @ q)
-        if not curvature > 0:
+        if not curvature > 0:  # rounding
             break
         a = rz / curvature
         x += a * p
@@ -166,4 +196,4 @@ def _conjugate_gradients(product: Callable[[Array], Array], rhs: Array, diagonal
         if rz <= target:
             break
         p = z + (rz / previous) * p
-    return x if x.any() else rhs / diagonal
+    return x
