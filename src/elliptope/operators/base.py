@@ -168,6 +168,11 @@ class Operator(ABC):
         return Deflated(self, Q)
 
     @property
+    def uncoupled(self) -> bool:
+        """Whether J is known to have nothing off its diagonal."""
+        return False
+
+    @property
     def can_factor(self) -> bool:
         """Whether :meth:`factorization` is available, so that optimality can be proved."""
         return False

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..._utils.arrays import Array
+from ..._utils.arrays import Array, all_zero
 from ..._utils.rounding import UNIT
 from ...operators.metric import DiagonalMetric, Metric
 from ..iterate import Iterate
@@ -17,6 +17,7 @@ from .certificate import NATURAL, Certificate, bound, dual_metrics, no_bound
 from .lanczos import Ritz
 from .moments import prove_by_moments
 from .probabilistic import (
+    FAILURE_PROBABILITY,
     certify_by_tests,
     cheapest,
     lanczos_bound,
@@ -24,7 +25,7 @@ from .probabilistic import (
     ritz_bound,
     whitened_lanczos,
 )
-from .uniqueness import null_space, null_space_among, perhaps_null
+from .uniqueness import null_space, null_space_among, null_space_of_zero, perhaps_null
 
 # With a quadratic term: the gap that an iterate of a given defect should have, and one that rounding leaves.
 _ATTAINED = 100.0
@@ -50,6 +51,8 @@ def attempt_proof(meter: Meter, iterate: Iterate, rng: np.random.Generator, tol:
 
 def certify_converged(meter: Meter, iterate: Iterate, rng: np.random.Generator, tol: float) -> Found:
     """A proof that meets ``tol``; or an estimate with the direction in which the ascent can go on."""
+    if (known := _of_diagonal(meter, iterate)) is not None:
+        return known, None
     meter = meter.linearized(iterate)
     part = meter.problem.tuning.proof_shift
 
@@ -65,6 +68,8 @@ def certify_converged(meter: Meter, iterate: Iterate, rng: np.random.Generator, 
 
 def prove(meter: Meter, iterate: Iterate, rng: np.random.Generator, tol: float) -> Certificate:
     """The best bound there is, however large and whatever it costs: a proof where J can be factorised, else a test."""
+    if (known := _of_diagonal(meter, iterate)) is not None:
+        return known
     meter = meter.linearized(iterate)
     first = _by_moments(meter, iterate, rng)
     if not meter.problem.operator.can_factor and (first is None or first.relative_gap > tol):
@@ -83,6 +88,28 @@ def quick_bound(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> Cer
     """A probabilistic bound for a few dozen products, or fewer where fewer are left; none where none are."""
     meter = meter.linearized(iterate)
     return lanczos_bound(meter, iterate, rng) if meter.left >= 1 else no_bound(iterate, meter.problem.operator)
+
+
+def _of_diagonal(meter: Meter, iterate: Iterate) -> Certificate | None:
+    r"""Without a gap, where J is diagonal and H optimal; None where that is not known.
+
+    Then :math:`f(Z) = \sum_i J_{ii} - \tfrac12 \sum_{ij} e_i e_j Z_{ij}^2`, which is largest where no :math:`e_i e_j Z_{ij}` is
+    left off the diagonal: where P, of the linearised problem, is zero, as :math:`\langle H, P\rangle` is minus the sum of
+    their squares. Without a quadratic term that is so for every H, and L = 0.
+    """
+    problem = meter.problem
+    if not (problem.uncoupled and all_zero(iterate.P)):
+        return None
+    name, metric = next(iter(dual_metrics(iterate).items()))
+    # Of products alone, a zero matrix is known with probability one.
+    grade, probability = ("proved", 0.0) if problem.operator.can_factor else ("probabilistic", FAILURE_PROBABILITY)
+    certificate = bound(iterate, name, metric, 0.0, grade, probability, problem.operator.error_bounds)
+    return replace(
+        certificate,
+        gap=0.0,
+        null_space=null_space_of_zero(iterate),
+        distance_bound=math.inf if iterate.quadratic is None else 0.0,
+    )
 
 
 def _with_factorization(
