@@ -109,7 +109,7 @@ class TestClosedForms:
         for cost in (C, aslinearoperator(C)):
             found = certify(cost, np.ones((4, 1)), rng=0)
             assert found.objective == 0
-            assert found.upper_bound >= 4 * np.linalg.eigvalsh(C)[-1] - 1e-12  # attained, as that eigenvector has equal sizes
+            assert found.upper_bound >= 4 * np.linalg.eigvalsh(C)[-1] - 1e-12  # by an eigenvector of signs
 
     def test_one_point(self):
         solution = solve([[-2.0]], rng=0)

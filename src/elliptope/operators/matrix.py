@@ -75,23 +75,23 @@ class MatrixFree(Operator):
     def _look_beside(self, d: Array) -> bool:
         """Whether C has nothing but its diagonal d, (n,); an asymmetric C is refused. One block product for both.
 
-        xᵀCy = yᵀCx for a random pair: an asymmetric C passes with probability zero. More columns are random on the rows whose
-        number has a certain bit, and zero on the others, where the rounding of a diagonal does not reach. Any two rows differ
-        in some bit, so that each entry off the diagonal shows in one of these columns, however small it is.
+        xᵀCy = yᵀCx for a random pair: an asymmetric C passes with probability zero. More columns are random on the rows
+        whose number has a certain bit, and zero on the others, where the rounding of a diagonal does not reach. Any two rows
+        differ in some bit, so that each entry off the diagonal shows in one of these columns, however small it is.
         """
         bits = (np.arange(self.n)[:, None] >> np.arange((self.n - 1).bit_length())) & 1
         rng = np.random.default_rng(0)
         V = rng.standard_normal((self.n, 2))
-        P = self._product(np.hstack([V, bits * rng.standard_normal(bits.shape)]))
-        self._check_symmetric(d, V, P[:, :2])
+        with np.errstate(over="ignore", invalid="ignore"):  # the solver refuses such sizes
+            P = self._product(np.hstack([V, bits * rng.standard_normal(bits.shape)]))
+            self._check_symmetric(d, V, P[:, :2])
         return not P[:, 2:][bits == 0].any()
 
     def _check_symmetric(self, d: Array, V: Array, P: Array) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):  # the solver refuses such sizes
-            G = V.T @ (P - d[:, None] * V)
-            asymmetry = abs(G[0, 1] - G[1, 0])
-            # The diagonal is taken off, but not the rounding that it caused.
-            rounding = ROUNDINGS * UNIT * math.sqrt(self.n) * np.abs(d * V[:, 0] * V[:, 1]).max()
+        G = V.T @ (P - d[:, None] * V)
+        asymmetry = abs(G[0, 1] - G[1, 0])
+        # The diagonal is taken off, but not the rounding that it caused.
+        rounding = ROUNDINGS * UNIT * math.sqrt(self.n) * np.abs(d * V[:, 0] * V[:, 1]).max()
         if asymmetry > self.n * max(_SYMMETRY * np.abs(G).max(), rounding):
             raise ValueError(f"`cost` must be symmetric, got x'Cy = {G[0, 1]:.6g} and y'Cx = {G[1, 0]:.6g}.")
 
@@ -124,8 +124,16 @@ class MatrixFree(Operator):
         return self._uncoupled
 
     def rounding_in(self, metric: Metric, upper: float) -> float:
-        # The diagonal is taken off the product.
-        return self.product_error * (upper + 2 * largest(metric.solve(abs(self._diagonal)[:, None])))
+        return self.product_error * upper + largest(metric.solve(self.diagonal_rounding()[:, None]))
+
+    def diagonal_rounding(self) -> Array:
+        r"""The diagonal is taken off products of which it is a part, and which may have been summed in any order.
+
+        A sum of n terms that begins with :math:`J_{ii} v_i` rounds that term up to n times, and scaling, multiplication and
+        difference a few times more: :math:`\gamma_{n+8} |J_{ii}| \lVert v_i\rVert`. The diagonal may have been read off a
+        product, and then has as large an error. As signs of errors are random, ``product_error`` is enough for any n.
+        """
+        return 2 * min(gamma(self.n + ROUNDINGS), self.product_error) * abs(self._diagonal)
 
 
 def as_operator(cost: Any, diagonal: Array | None = None) -> Operator:

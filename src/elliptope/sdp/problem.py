@@ -76,8 +76,8 @@ class Problem:
     def uncoupled_optimum(self, H: Array) -> Array:
         r"""An optimum where J is diagonal: any H, such as the one given.
 
-        With a quadratic term :math:`Z_{ij} = 0` where :math:`i \ne j` and :math:`e_i e_j > 0`: these rows have columns of their
-        own. The others, of which nothing depends, share the first column.
+        With a quadratic term :math:`Z_{ij} = 0` where :math:`i \ne j` and :math:`e_i e_j > 0`: each of these rows has a
+        column of its own. The others, on which nothing depends, share the first column.
         """
         if self.weights is None:
             return H

@@ -60,8 +60,8 @@ def certify_converged(meter: Meter, iterate: Iterate, rng: np.random.Generator, 
         low = _lowest(meter, iterate, rng, part * tol * iterate.gain)
         if low.shift * low.metric.total(iterate.objective) <= tol * iterate.gain:
             return _prove_from(meter, iterate, low)
-        errors = meter.problem.operator.error_bounds
-        return bound(iterate, low.name, low.metric, low.shift, "estimate", math.nan, errors), low.direction
+        operator = meter.problem.operator
+        return bound(iterate, low.name, low.metric, low.shift, "estimate", math.nan, operator), low.direction
 
     return _with_factorization(meter, iterate, rng, tol, part, _by_moments(meter, iterate, rng), prove_or_estimate)
 
@@ -93,9 +93,9 @@ def quick_bound(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> Cer
 def _of_diagonal(meter: Meter, iterate: Iterate) -> Certificate | None:
     r"""Without a gap, where J is diagonal and H optimal; None where that is not known.
 
-    Then :math:`f(Z) = \sum_i J_{ii} - \tfrac12 \sum_{ij} e_i e_j Z_{ij}^2`, which is largest where no :math:`e_i e_j Z_{ij}` is
-    left off the diagonal: where P, of the linearised problem, is zero, as :math:`\langle H, P\rangle` is minus the sum of
-    their squares. Without a quadratic term that is so for every H, and L = 0.
+    Then :math:`f(Z) = \sum_i J_{ii} - \tfrac12 \sum_{ij} e_i e_j Z_{ij}^2`. It is largest where the terms off the diagonal
+    are zero, which is so where P, of the linearised problem, is zero: their sum is :math:`-\langle H, P\rangle`. Without a
+    quadratic term that is so for every H, and L = 0.
     """
     problem = meter.problem
     if not (problem.uncoupled and all_zero(iterate.P)):
@@ -103,10 +103,11 @@ def _of_diagonal(meter: Meter, iterate: Iterate) -> Certificate | None:
     name, metric = next(iter(dual_metrics(iterate).items()))
     # Of products alone, a zero matrix is known with probability one.
     grade, probability = ("proved", 0.0) if problem.operator.can_factor else ("probabilistic", FAILURE_PROBABILITY)
-    certificate = bound(iterate, name, metric, 0.0, grade, probability, problem.operator.error_bounds)
+    certificate = bound(iterate, name, metric, 0.0, grade, probability, problem.operator)
     return replace(
         certificate,
         gap=0.0,
+        stationarity=iterate.stationarity,
         null_space=null_space_of_zero(iterate),
         distance_bound=math.inf if iterate.quadratic is None else 0.0,
     )
@@ -152,7 +153,7 @@ def _by_moments(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> Cer
     known, null = proof.known, None
     if iterate.defect <= meter.problem.tuning.basin and proof.margin > perhaps_null(iterate):
         null = null_space_among(known.basis, known.values, proof.lowest, iterate, metric)
-    return bound(iterate, "slack", metric, proof.shift, "proved", 0.0, meter.problem.operator.error_bounds, null)
+    return bound(iterate, "slack", metric, proof.shift, "proved", 0.0, meter.problem.operator, null)
 
 
 def _first_factorization(meter: Meter, iterate: Iterate, gap: float, tol: float) -> Certificate | None:
@@ -222,4 +223,4 @@ def _factorize(meter: Meter, iterate: Iterate, name: str, metric: Metric, shift:
         # The null space is read off L in a natural metric (or L = 0), at an H that has converged.
         readable = (name in NATURAL or iterate.isolated) and max(iterate.defect, factor.added) <= meter.problem.tuning.basin
         null = null_space(factor, iterate, metric) if readable else None
-    return bound(iterate, name, metric, factor.shift, "proved", 0.0, operator.error_bounds, null, factor.extra)
+    return bound(iterate, name, metric, factor.shift, "proved", 0.0, operator, null, factor.extra)
