@@ -182,6 +182,18 @@ def test_bad_diagonal():
             as_operator(np.eye(2), d)
 
 
+def test_a_small_entry_beside_a_large_diagonal_is_not_overlooked():
+    """C v and the diagonal times v are the same numbers, and yet C is not diagonal."""
+    for n, (i, j) in product((2, 3, 7, 64), [(0, 1), (-1, 0), (-2, -1)]):
+        C = np.diag(np.linspace(1.0, 2.0, n))
+        for build in (*BUILDERS, WithDiagonal):
+            assert as_operator(build(C)).uncoupled
+            assert as_operator(build(C), np.linspace(0.3, 0.7, n)).uncoupled
+        C[i, j] = C[j, i] = 1e-30
+        for build in (*BUILDERS, WithDiagonal):
+            assert not as_operator(build(C)).uncoupled
+
+
 def test_products_of_another_shape():
     C = symmetric()
     for cut in (lambda P: P[:-1], lambda P: P[:, :-1], lambda P: P[:, 0], lambda P: P.T):

@@ -1,6 +1,7 @@
 """The solver as users call it: closed forms, what it accepts and refuses, and certificates of given factors."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -83,6 +84,32 @@ class TestClosedForms:
             assert solution.certificate.upper_bound == pytest.approx(np.trace(C), abs=1e-12)
             assert solution.certificate.relative_gap <= 1e-12
             assert solution.status == "degenerate"
+
+    @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, aslinearoperator])
+    @pytest.mark.parametrize("entries", [[0.0, 1, 2, 3], [-1.0, 2, 0, 3], [-1.0, -2.0], [0.0, 0, 0], [2.0], np.arange(40.0)])
+    def test_diagonal_costs_of_every_kind(self, form, entries):
+        """f(Z) = Tr J - ½ Σ e_i² at best, which takes Z_ij = 0 where e_i e_j > 0."""
+        cost, n = form(np.diag(np.asarray(entries, dtype=float))), len(entries)
+        for d, spread, polish in product((None, np.linspace(0.3, 0.7, n)), (0, 0.3, 1), (False, True)):
+            J = np.asarray(entries) * (1 if d is None else d)
+            if spread and not max(J) > 0:
+                continue
+            solution = solve(cost, d, spread=spread, polish=polish, rng=0)
+            again = certify(cost, solution.factor, d, spread=solution.spread, rng=0)
+            assert solution.status == ("optimal" if spread or n == 1 else "degenerate")
+            optimum = J.sum() - 0.5 * solution.spread.s * J[J > 0].sum()
+            for found in (solution.certificate, again):
+                assert found.relative_gap == 0
+                assert found.objective == pytest.approx(optimum, abs=1e-13)
+            e = np.sqrt(solution.spread.s * np.maximum(J, 0))
+            np.testing.assert_allclose(np.outer(e, e) * gram(solution), np.diag(e**2), atol=1e-15)
+
+    def test_a_start_at_which_products_vanish_does_not_make_a_cost_diagonal(self):
+        C = np.array([[0.0, 1, -1, 0], [1, 0, 0, -1], [-1, 0, 0, 1], [0, -1, 1, 0]])
+        for cost in (C, aslinearoperator(C)):
+            found = certify(cost, np.ones((4, 1)), rng=0)
+            assert found.objective == 0
+            assert found.upper_bound >= 4 * np.linalg.eigvalsh(C)[-1] - 1e-12  # by an eigenvector of signs
 
     def test_one_point(self):
         solution = solve([[-2.0]], rng=0)

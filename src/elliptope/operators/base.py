@@ -136,6 +136,13 @@ class Operator(ABC):
         """
         return self.product_error * upper
 
+    def diagonal_rounding(self) -> Array:
+        r"""ρ, (n,): rounding of the diagonal of J changes :math:`(J_0 V)_i` by at most :math:`\rho_i \lVert v_i\rVert`.
+
+        Zero where the core is stored without it.
+        """
+        return namespace(self.offset()).zeros_like(self.offset())
+
     @property
     def entry_error(self) -> float:
         """Bound on the relative change of an entry from one product to the next; 0 where entries are stored."""
@@ -166,6 +173,11 @@ class Operator(ABC):
     def deflated(self, Q: Array) -> Operator:
         """J - QQᵀ for a thin Q, (n, q)."""
         return Deflated(self, Q)
+
+    @property
+    def uncoupled(self) -> bool:
+        """Whether J is known to have nothing off its diagonal."""
+        return False
 
     @property
     def can_factor(self) -> bool:
@@ -212,6 +224,9 @@ class Deflated(Operator):
 
     def norm_weights(self) -> Array:
         return self._J.norm_weights()
+
+    def diagonal_rounding(self) -> Array:
+        return self._J.diagonal_rounding()
 
     @property
     def error_bounds(self) -> tuple[float, float]:

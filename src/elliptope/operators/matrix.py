@@ -34,6 +34,10 @@ class DenseMatrix(DenseStorage):
         self._Q = like(C, np.empty((self.n, 0)) if deflation is None else deflation)
         self._store(C)
 
+    @property
+    def uncoupled(self) -> bool:
+        return not self._Q.shape[1] and not self.largest_entry()
+
     def norm_weights(self) -> Array:
         return self._s**2
 
@@ -55,9 +59,9 @@ class MatrixFree(Operator):
         self.n = C.shape[0]
         self._C = C
         self._s = row_scale
-        d = self._diagonal_of_C()
-        self._check_symmetric(d)
-        self._diagonal = row_scale**2 * d
+        self._d = self._diagonal_of_C()
+        self._uncoupled = self._look_beside(self._d)
+        self._diagonal = row_scale**2 * self._d
 
     def _product(self, V: Array) -> Array:
         """C V, finite; from a copy of V, which the user's operator may overwrite."""
@@ -68,14 +72,26 @@ class MatrixFree(Operator):
         check_entries("cost", P, lambda row, column: f"row {row} of a product")
         return P
 
-    def _check_symmetric(self, d: Array) -> None:
-        """xᵀCy = yᵀCx for a random pair: an asymmetric C passes with probability zero."""
-        V = np.random.default_rng(0).standard_normal((self.n, 2))
+    def _look_beside(self, d: Array) -> bool:
+        """Whether C has nothing but its diagonal d, (n,); an asymmetric C is refused. One block product for both.
+
+        xᵀCy = yᵀCx for a random pair: an asymmetric C passes with probability zero. More columns are random on the rows
+        whose number has a certain bit, and zero on the others, where the rounding of a diagonal does not reach. Any two rows
+        differ in some bit, so that each entry off the diagonal shows in one of these columns, however small it is.
+        """
+        bits = (np.arange(self.n)[:, None] >> np.arange((self.n - 1).bit_length())) & 1
+        rng = np.random.default_rng(0)
+        V = rng.standard_normal((self.n, 2))
         with np.errstate(over="ignore", invalid="ignore"):  # the solver refuses such sizes
-            G = V.T @ (self._product(V) - d[:, None] * V)
-            asymmetry = abs(G[0, 1] - G[1, 0])
-            # The diagonal is taken off, but not the rounding that it caused.
-            rounding = ROUNDINGS * UNIT * math.sqrt(self.n) * np.abs(d * V[:, 0] * V[:, 1]).max()
+            P = self._product(np.hstack([V, bits * rng.standard_normal(bits.shape)]))
+            self._check_symmetric(d, V, P[:, :2])
+        return not P[:, 2:][bits == 0].any()
+
+    def _check_symmetric(self, d: Array, V: Array, P: Array) -> None:
+        G = V.T @ (P - d[:, None] * V)
+        asymmetry = abs(G[0, 1] - G[1, 0])
+        # The diagonal is taken off, but not the rounding that it caused.
+        rounding = ROUNDINGS * UNIT * math.sqrt(self.n) * np.abs(d * V[:, 0] * V[:, 1]).max()
         if asymmetry > self.n * max(_SYMMETRY * np.abs(G).max(), rounding):
             raise ValueError(f"`cost` must be symmetric, got x'Cy = {G[0, 1]:.6g} and y'Cx = {G[1, 0]:.6g}.")
 
@@ -94,7 +110,8 @@ class MatrixFree(Operator):
 
     def core_matmat(self, V: Array) -> Array:
         s = self._s[:, None]
-        return np.asfortranarray(s * self._product(s * V) - self._diagonal[:, None] * V)
+        V = s * V
+        return np.asfortranarray(s * (self._product(V) - self._d[:, None] * V))
 
     def offset(self) -> Array:
         return self._diagonal
@@ -102,9 +119,21 @@ class MatrixFree(Operator):
     def norm_weights(self) -> Array:
         return self._s**2
 
+    @property
+    def uncoupled(self) -> bool:
+        return self._uncoupled
+
     def rounding_in(self, metric: Metric, upper: float) -> float:
-        # The diagonal is taken off the product.
-        return self.product_error * (upper + 2 * largest(metric.solve(abs(self._diagonal)[:, None])))
+        return self.product_error * upper + largest(metric.solve(self.diagonal_rounding()[:, None]))
+
+    def diagonal_rounding(self) -> Array:
+        r"""The diagonal is taken off products of which it is a part, and which may have been summed in any order.
+
+        A sum of n terms that begins with :math:`J_{ii} v_i` rounds that term up to n times, and scaling, multiplication and
+        difference a few times more: :math:`\gamma_{n+8} |J_{ii}| \lVert v_i\rVert`. The diagonal may have been read off a
+        product, and then has as large an error. As signs of errors are random, ``product_error`` is enough for any n.
+        """
+        return 2 * min(gamma(self.n + ROUNDINGS), self.product_error) * abs(self._diagonal)
 
 
 def as_operator(cost: Any, diagonal: Array | None = None) -> Operator:

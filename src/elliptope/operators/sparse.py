@@ -159,6 +159,10 @@ class SparseMatrix(SparseStorage):
         half = 0.5 * C  # first, or else the sum may overflow
         self._store(sparse.csr_array(half + half.T))
 
+    @property
+    def uncoupled(self) -> bool:
+        return not self._Q.shape[1] and not self.largest_entry()
+
     def norm_weights(self) -> Array:
         return self._s**2
 

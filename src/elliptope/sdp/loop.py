@@ -140,6 +140,9 @@ class Loop:
 
     def _ascend_until_certified(self, H: Array) -> Certificate | None:
         """The certificate that ends the solve; None where no further progress is possible."""
+        if self.problem.uncoupled:  # an optimum is known
+            self._ascend(iter([self.meter.evaluate(self.problem.uncoupled_optimum(H))]), Goal())
+            return None if self.stop is not None else self._certify(stalled=True)[0]
         level, target, goal = self._first_level(), self.settled * self.tol, Goal()
         iterates = self.method(self.meter, H, goal, self.rng)
         rescued = False  # whether the dual was turned to, which does not depend on the columns of H

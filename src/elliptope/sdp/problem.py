@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._utils.arrays import Array, all_zero, as_numpy, columnwise, like, namespace, rowwise
+from .._utils.arrays import Array, as_numpy, columnwise, like, namespace, rowwise
 from ..operators.base import Operator
 from ..operators.metric import Metric
 from .iterate import Iterate
@@ -69,6 +69,23 @@ class Problem:
         return None if self.weights is None else int(namespace(self.weights).sum(self.weights == 0))
 
     @cached_property
+    def uncoupled(self) -> bool:
+        """Whether J is diagonal."""
+        return self.operator.uncoupled
+
+    def uncoupled_optimum(self, H: Array) -> Array:
+        r"""An optimum where J is diagonal: any H, such as the one given.
+
+        With a quadratic term :math:`Z_{ij} = 0` where :math:`i \ne j` and :math:`e_i e_j > 0`: each of these rows has a
+        column of its own. The others, on which nothing depends, share the first column.
+        """
+        if self.weights is None:
+            return H
+        used = as_numpy(self.weights) > 0
+        column = np.where(used, np.cumsum(used) - 1, 0)
+        return like(self.offset, np.eye(column.max() + 1)[column])
+
+    @cached_property
     def norm_weights(self) -> Array:
         return self.operator.norm_weights()
 
@@ -98,7 +115,6 @@ class Meter:
     def __init__(self, problem: Problem, limit: float = math.inf, taken: Counter | None = None) -> None:
         self.problem = problem
         self.limit, self._taken = limit, Counter() if taken is None else taken
-        self._coupled = False  # whether a product has shown that J has something off its diagonal
         self._single: Operator | None = None
 
     @property
@@ -160,8 +176,7 @@ class Meter:
         # Factors have many columns here: rows, of which most sums are, should lie together.
         H = rowwise(H)
         P = rowwise(self.product(H))
-        self._coupled = self._coupled or not all_zero(P)
-        quadratic = Quadratic(problem.weights, H, problem.norm_weights, not self._coupled)
+        quadratic = Quadratic(problem.weights, H, problem.norm_weights, problem.uncoupled)
         P = quadratic.subtract_gradient(P)
         return Iterate(H, P, problem.offset - problem.weights**2, None, quadratic, rough=rough)
 

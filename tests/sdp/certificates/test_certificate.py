@@ -4,11 +4,13 @@ import math
 import re
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
 from scipy.sparse.linalg import aslinearoperator
 
+from elliptope.operators.matrix import DenseMatrix
 from elliptope.sdp import certify, solve
 from elliptope.sdp.certificates.certificate import bound, dual_metrics
 from elliptope.sdp.certificates.certifier import prove
@@ -175,12 +177,19 @@ def test_errors_of_the_factor_or_the_dual_vector_are_noticed(family):
         assert certificate.upper_bound - optimum.upper > TOL * certificate.gain
 
 
+class OffBy(DenseMatrix):
+    """An operator that stands for another."""
+
+    error_bounds = 0.5, 0.25
+
+
 def test_what_a_factorisation_adds_is_part_of_the_bound():
     """p⋆ ≤ Σy + sm + extra, and λmin(L) ≥ -s max(v) - extra."""
     iterate = meter_of(indefinite(12)).evaluate(random_factor(12, np.random.default_rng(0)))
     metric = dual_metrics(iterate)["additive"]
+    operator = OffBy(indefinite(12), np.ones(12))
     for s, extra in ((0.1, 0.0), (0.1, 3.0), (0.0, 3.0)):
-        certificate = bound(iterate, "additive", metric, s, "proved", 0.0, (0.5, 0.25), extra=extra)
+        certificate = bound(iterate, "additive", metric, s, "proved", 0.0, operator, extra=extra)
         assert certificate.gap == pytest.approx(s * metric.v.sum() + extra, rel=1e-9, abs=1e-12)
         assert certificate.min_eigenvalue == pytest.approx(-s * metric.v.max() - extra, rel=1e-12)
         assert certificate.exact_interval == (certificate.objective - 0.5, certificate.upper_bound + 0.25)
@@ -192,6 +201,30 @@ def test_the_bound_covers_the_rounding_of_a_diagonal():
     for c, d in [(-0.23206948541804123, 0.06593515941311441), *zip(rng.standard_normal(300), rng.random(300), strict=True)]:
         bound = solve(np.array([[c]]), np.array([d]), rng=0).certificate.upper_bound
         assert Fraction(bound) >= Fraction(float(c)) * Fraction(float(d))
+
+
+def test_gaps_cover_the_rounding_of_a_diagonal_in_products():
+    """Of linear operators with little beside their diagonal; optima and gains in extended precision, without it."""
+    rng, statuses = np.random.default_rng(0), {}
+    for instance, size in product(range(6), range(2, 19)):
+        n = int(rng.integers(3, 8))
+        core = 10.0**-size * (lambda R: R + R.T)(rng.standard_normal((n, n)))
+        np.fill_diagonal(core, 0.0)
+        C = core + np.diag(rng.standard_normal(n))
+        solution = solve(aslinearoperator(C), rng=instance, polish=bool(instance % 2))
+        statuses.setdefault(size, set()).add(solution.status)
+
+        def gain(H, core=core):
+            H = H.astype(np.longdouble) / np.sqrt((H.astype(np.longdouble) ** 2).sum(axis=1))[:, None]
+            return float((core * (H @ H.T)).sum())
+
+        best = gain(solve(core, rng=0, tol=1e-10, polish=True).factor)
+        certificate, missing = solution.certificate, best - gain(solution.factor)
+        assert missing <= certificate.gap + 1e-13 * best
+        if solution.status == "optimal":
+            assert missing <= TOL * best
+    assert statuses[2] == statuses[5] == {"optimal"}
+    assert statuses[12] == statuses[18] == {"max_iter"}
 
 
 def test_gaps_that_are_no_numbers_are_not_closed():

@@ -14,6 +14,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ..._utils.arrays import absolute_total, largest, namespace, smallest, total
 from ..._utils.notebook import table
 from ..._utils.rounding import UNIT, round_up
@@ -156,18 +158,27 @@ def bound(
     s: float,
     grade: str,
     probability: float,
-    errors: tuple[float, float],
+    operator: Operator,
     null: NullSpace | None = None,
     extra: float = 0.0,
 ) -> Certificate:
-    """p⋆ ≤ Σy + sm + extra, with the rounding of the sums on the safe side; and what J itself may be wrong by."""
+    r"""p⋆ ≤ Σy + sm + extra, with the rounding of the sums on the safe side; and what J itself may be wrong by.
+
+    Any numbers y give a bound, but the objective is attained only as exactly as products with H were computed. The diagonal,
+    where it was part of them, has put :math:`\sum_i |h_i \cdot \delta p_i| \le \sum_i \rho_i` into it, as rows of H have
+    length one, and at most the preconditioned :math:`\rho_i` into the displacement of a row.
+    """
+    rounding, errors = operator.diagonal_rounding(), operator.error_bounds
     n, weight = iterate.slack.shape[0], metric.total(iterate.objective)
     core, offset = absolute_total(iterate.slack), absolute_total(iterate.offset)
     quadratic = 0.0 if iterate.quadratic is None else iterate.quadratic.square + iterate.quadratic.own
-    gap = s * weight + extra + 2 * n * UNIT * (core + quadratic + (s * weight if s < math.inf else 0.0))
+    gap = s * weight + extra + 2 * n * UNIT * (core + quadratic + (s * weight if s < math.inf else 0.0)) + total(rounding)
     gain = iterate.gain
-    if iterate.isolated:  # J is diagonal
+    # J is diagonal, unless all that is beside the diagonal is lost in its rounding.
+    if iterate.isolated and (iterate.quadratic is not None or operator.uncoupled or not largest(rounding) > 0):
         gain = offset + quadratic or weight
+    with np.errstate(over="ignore"):  # a row that nothing but rounding holds may be anywhere
+        displaced = min(largest(iterate.precondition(rounding[:, None])), 1.0)
     return Certificate(
         objective=iterate.objective,
         # The offset itself, two scalings of a diagonal, has errors of a few units.
@@ -176,7 +187,7 @@ def bound(
         grade=grade,
         failure_probability=probability,
         min_eigenvalue=-s * metric.largest - extra,
-        stationarity=iterate.stationarity,
+        stationarity=iterate.stationarity + displaced,
         gain=gain,
         weights=name,
         null_space=null,
@@ -197,7 +208,7 @@ def carried_over(certificate: Certificate, old: Iterate, new: Iterate) -> Certif
         objective=new.objective,
         gap=certificate.gap + (old.gain - new.gain) + 2 * n * UNIT * (old.absolute + new.absolute),
         min_eigenvalue=certificate.min_eigenvalue - max(largest(old.slack - new.slack), 0.0),
-        stationarity=new.stationarity,
+        stationarity=certificate.stationarity + (new.stationarity - old.stationarity),
         gain=new.gain if certificate.gain == old.gain else certificate.gain,
     )
 
@@ -215,4 +226,4 @@ def needed_stationarity(certificate: Certificate, tol: float, part: float = 1.0)
 def no_bound(iterate: Iterate, operator: Operator) -> Certificate:
     """The objective, and nothing known above it: for a solve that was stopped before anything could be."""
     name, metric = next(iter(dual_metrics(iterate).items()))
-    return bound(iterate, name, metric, math.inf, "estimate", math.nan, operator.error_bounds)
+    return bound(iterate, name, metric, math.inf, "estimate", math.nan, operator)

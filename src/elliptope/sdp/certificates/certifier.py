@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..._utils.arrays import Array
+from ..._utils.arrays import Array, all_zero
 from ..._utils.rounding import UNIT
 from ...operators.metric import DiagonalMetric, Metric
 from ..iterate import Iterate
@@ -17,6 +17,7 @@ from .certificate import NATURAL, Certificate, bound, dual_metrics, no_bound
 from .lanczos import Ritz
 from .moments import prove_by_moments
 from .probabilistic import (
+    FAILURE_PROBABILITY,
     certify_by_tests,
     cheapest,
     lanczos_bound,
@@ -24,7 +25,7 @@ from .probabilistic import (
     ritz_bound,
     whitened_lanczos,
 )
-from .uniqueness import null_space, null_space_among, perhaps_null
+from .uniqueness import null_space, null_space_among, null_space_of_zero, perhaps_null
 
 # With a quadratic term: the gap that an iterate of a given defect should have, and one that rounding leaves.
 _ATTAINED = 100.0
@@ -50,6 +51,8 @@ def attempt_proof(meter: Meter, iterate: Iterate, rng: np.random.Generator, tol:
 
 def certify_converged(meter: Meter, iterate: Iterate, rng: np.random.Generator, tol: float) -> Found:
     """A proof that meets ``tol``; or an estimate with the direction in which the ascent can go on."""
+    if (known := _of_diagonal(meter, iterate)) is not None:
+        return known, None
     meter = meter.linearized(iterate)
     part = meter.problem.tuning.proof_shift
 
@@ -57,14 +60,16 @@ def certify_converged(meter: Meter, iterate: Iterate, rng: np.random.Generator, 
         low = _lowest(meter, iterate, rng, part * tol * iterate.gain)
         if low.shift * low.metric.total(iterate.objective) <= tol * iterate.gain:
             return _prove_from(meter, iterate, low)
-        errors = meter.problem.operator.error_bounds
-        return bound(iterate, low.name, low.metric, low.shift, "estimate", math.nan, errors), low.direction
+        operator = meter.problem.operator
+        return bound(iterate, low.name, low.metric, low.shift, "estimate", math.nan, operator), low.direction
 
     return _with_factorization(meter, iterate, rng, tol, part, _by_moments(meter, iterate, rng), prove_or_estimate)
 
 
 def prove(meter: Meter, iterate: Iterate, rng: np.random.Generator, tol: float) -> Certificate:
     """The best bound there is, however large and whatever it costs: a proof where J can be factorised, else a test."""
+    if (known := _of_diagonal(meter, iterate)) is not None:
+        return known
     meter = meter.linearized(iterate)
     first = _by_moments(meter, iterate, rng)
     if not meter.problem.operator.can_factor and (first is None or first.relative_gap > tol):
@@ -83,6 +88,29 @@ def quick_bound(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> Cer
     """A probabilistic bound for a few dozen products, or fewer where fewer are left; none where none are."""
     meter = meter.linearized(iterate)
     return lanczos_bound(meter, iterate, rng) if meter.left >= 1 else no_bound(iterate, meter.problem.operator)
+
+
+def _of_diagonal(meter: Meter, iterate: Iterate) -> Certificate | None:
+    r"""Without a gap, where J is diagonal and H optimal; None where that is not known.
+
+    Then :math:`f(Z) = \sum_i J_{ii} - \tfrac12 \sum_{ij} e_i e_j Z_{ij}^2`. It is largest where the terms off the diagonal
+    are zero, which is so where P, of the linearised problem, is zero: their sum is :math:`-\langle H, P\rangle`. Without a
+    quadratic term that is so for every H, and L = 0.
+    """
+    problem = meter.problem
+    if not (problem.uncoupled and all_zero(iterate.P)):
+        return None
+    name, metric = next(iter(dual_metrics(iterate).items()))
+    # Of products alone, a zero matrix is known with probability one.
+    grade, probability = ("proved", 0.0) if problem.operator.can_factor else ("probabilistic", FAILURE_PROBABILITY)
+    certificate = bound(iterate, name, metric, 0.0, grade, probability, problem.operator)
+    return replace(
+        certificate,
+        gap=0.0,
+        stationarity=iterate.stationarity,
+        null_space=null_space_of_zero(iterate),
+        distance_bound=math.inf if iterate.quadratic is None else 0.0,
+    )
 
 
 def _with_factorization(
@@ -125,7 +153,7 @@ def _by_moments(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> Cer
     known, null = proof.known, None
     if iterate.defect <= meter.problem.tuning.basin and proof.margin > perhaps_null(iterate):
         null = null_space_among(known.basis, known.values, proof.lowest, iterate, metric)
-    return bound(iterate, "slack", metric, proof.shift, "proved", 0.0, meter.problem.operator.error_bounds, null)
+    return bound(iterate, "slack", metric, proof.shift, "proved", 0.0, meter.problem.operator, null)
 
 
 def _first_factorization(meter: Meter, iterate: Iterate, gap: float, tol: float) -> Certificate | None:
@@ -195,4 +223,4 @@ def _factorize(meter: Meter, iterate: Iterate, name: str, metric: Metric, shift:
         # The null space is read off L in a natural metric (or L = 0), at an H that has converged.
         readable = (name in NATURAL or iterate.isolated) and max(iterate.defect, factor.added) <= meter.problem.tuning.basin
         null = null_space(factor, iterate, metric) if readable else None
-    return bound(iterate, name, metric, factor.shift, "proved", 0.0, operator.error_bounds, null, factor.extra)
+    return bound(iterate, name, metric, factor.shift, "proved", 0.0, operator, null, factor.extra)

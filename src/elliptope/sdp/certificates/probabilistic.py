@@ -190,7 +190,8 @@ def negative_direction(metric: Metric, ritz: Ritz) -> Array | None:
 
 def ritz_bound(meter: Meter, iterate: Iterate, name: str, metric: Metric, ritz: Ritz) -> Certificate:
     """The bound that follows from a Lanczos run by itself."""
-    return _bound(meter, iterate, name, metric, _probable_shift(meter.problem.n, ritz))
+    rounding = meter.problem.operator.rounding_in(metric, max(ritz.upper, -ritz.lower))
+    return _bound(meter, iterate, name, metric, _probable_shift(meter.problem.n, ritz, rounding))
 
 
 def estimate_gap(meter: Meter, iterate: Iterate, rng: np.random.Generator) -> float:
@@ -234,15 +235,18 @@ def _shift_test(
 
 
 def _bound(meter: Meter, iterate: Iterate, name: str, metric: Metric, shift: float) -> Certificate:
-    errors = meter.problem.operator.error_bounds
-    return bound(iterate, name, metric, shift, "probabilistic", FAILURE_PROBABILITY, errors)
+    return bound(iterate, name, metric, shift, "probabilistic", FAILURE_PROBABILITY, meter.problem.operator)
 
 
-def _probable_shift(n: int, ritz: Ritz) -> float:
-    """s ≥ -λmin of the whitened L, but for the failure probability."""
+def _probable_shift(n: int, ritz: Ritz, rounding: float) -> float:
+    """s ≥ -λmin of the whitened L, but for the failure probability, where products err by that ``rounding``.
+
+    Ritz values are those of a matrix that maps each of the k vectors to what the product was, with errors F (n, k): so they
+    are off by at most the norm of F, √k times the rounding.
+    """
     # Both ends are under-estimated by at most ε times the true spread; nothing but rounding where the space is exhausted.
     epsilon = n * UNIT if ritz.exhausted else spread_error(n, ritz.steps, FAILURE_PROBABILITY / _RUNS)
     if epsilon >= 0.5:
         return math.inf
     error = epsilon * (ritz.upper - ritz.lower) / (1 - 2 * epsilon)
-    return max(0.0, error - ritz.lower)
+    return max(0.0, error + math.sqrt(ritz.steps) * rounding - ritz.lower)

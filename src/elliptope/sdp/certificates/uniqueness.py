@@ -134,6 +134,14 @@ def larger_null_space(values: Array, lowest: float, iterate: Iterate) -> NullSpa
     return NullSpace(nullity, lowest, count_columns(iterate.H, SMALL_COLUMN), False, 0.0)
 
 
+def null_space_of_zero(iterate: Iterate) -> NullSpace | None:
+    """The null space of L = 0: every B is optimal, and with one row there is only one."""
+    if iterate.quadratic is not None:
+        return None
+    n, rank = iterate.H.shape[0], count_columns(iterate.H, SMALL_COLUMN)
+    return NullSpace(n, np.inf, rank, n == 1, float(n == 1))
+
+
 def perhaps_null(iterate: Iterate) -> float:
     """Eigenvalues up to this may be zero at the optimum that H approaches."""
     return max(ZERO, _DOUBT * iterate.defect)
