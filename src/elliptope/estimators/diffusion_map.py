@@ -64,7 +64,7 @@ class DiffusionMap(KernelEmbedding):
     embedding_ : (n, n_components) array
     eigenvalues_ : (n_components,) array
         Leading eigenvalues of Abar, descending.
-    bandwidth_, n_components_, training_, n_features_in_, feature_names_in_
+    bandwidth_, n_neighbors_, n_components_, training_, n_features_in_, feature_names_in_
         As for :class:`~elliptope.SDPEmbedding`.
     """
 

@@ -10,6 +10,7 @@ exact on the sample. Such kernels are symmetric, but not positive semi-definite,
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -330,6 +331,11 @@ class GraphKernel(NeighborhoodKernel):
         scales[new] = self.scales[old]
         rows = replace_rows(unique_entries(i[within], j[within], d[within], rows.shape), new, self.graph[old])
         return self.rule.logarithms(rows, scales, self)
+
+
+def few_neighbors(n: int) -> int:
+    """Neighbours that tell n distinct points apart, for a small n: with all of them every point looks like every other."""
+    return max(2, math.ceil(n / 3))
 
 
 def _check_count(n_neighbors: int, n: int) -> None:
