@@ -32,13 +32,17 @@ def in_use(kernel: str | None) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--other", action="store_true")
-    own, runs = in_use(None), [kernel for kernel in KERNELS if in_use(kernel) == kernel]
+    own, runs = in_use(None), {}  # by the name that OpenBLAS reports: where it lacks a kernel it takes another
+    for kernel in KERNELS:
+        runs.setdefault(in_use(kernel), kernel)
+    runs.pop("", None)
+    chosen = list(runs.values())
     if parser.parse_args().other:
-        runs = [kernel for kernel in runs if kernel != own][:1]
+        chosen = [kernel for name, kernel in runs.items() if name != own][:1]
     else:
-        skipped = [kernel for kernel in KERNELS if kernel not in runs]
-        print(f"The processor's own kernel is {own}. Skipped, because they do not run: {skipped}.", file=sys.stderr)
-    print(*runs)
+        skipped = [kernel for kernel in KERNELS if kernel not in chosen]
+        print(f"The processor's own kernel is {own}. Skipped, because OpenBLAS replaces them: {skipped}.", file=sys.stderr)
+    print(*chosen)
 
 
 if __name__ == "__main__":

@@ -159,6 +159,20 @@ class TestTransform:
         np.testing.assert_allclose(unit.transform(MOONS + 0.1), Z / np.linalg.norm(Z, axis=1, keepdims=True), rtol=1e-12)
         np.testing.assert_allclose(np.linalg.norm(unit.embedding_, axis=1), 1, rtol=1e-12)
 
+    @pytest.mark.parametrize("t", [0, 1, 60])
+    @pytest.mark.parametrize("weight", [1.0, 1e-200])
+    def test_unit_rows_at_the_origin_are_zero(self, t, weight):
+        """The middle of a grid has no direction; a row far from all others has that of the row nearest to it."""
+        grid = np.stack(np.meshgrid(np.arange(5.0), np.arange(5.0)), axis=-1).reshape(-1, 2)
+        w = np.full(25, weight)
+        plain, unit = (DiffusionMap(diffusion_time=t, normalize=z).fit(grid, sample_weight=w) for z in (None, "unit"))
+        Z = np.delete(plain.embedding_, 12, axis=0)
+        Z = np.insert(Z / np.linalg.norm(Z, axis=1, keepdims=True), 12, 0.0, axis=0)
+        np.testing.assert_allclose(unit.embedding_, Z, atol=1e-9)
+        np.testing.assert_allclose(unit.transform(grid), Z, atol=1e-9)
+        far = unit.transform(grid[[0]] - 1e3)  # where the kernel is zero in double precision
+        np.testing.assert_allclose(far, Z[[0]], atol=1e-9)
+
     def test_score_samples(self):
         w, Y = random_weights(120), MOONS + 0.2
         est = DiffusionMap(bandwidth=0.5).fit(MOONS, sample_weight=w)

@@ -17,15 +17,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from elliptope import DiffusionMap, MultiscaleEmbedding, RKHSEmbedding, SDPEmbedding
 
 FOUR = [SDPEmbedding(random_state=0), MultiscaleEmbedding(random_state=0), RKHSEmbedding(random_state=0), DiffusionMap()]
-# Numbers of neighbours and tolerances that suit the few rows of scikit-learn's checks.
 CHECKED = [
     SDPEmbedding(),
-    SDPEmbedding(kernel="neighbors", n_neighbors=3),
+    SDPEmbedding(kernel="neighbors"),
     SDPEmbedding(kernel="overlap", n_neighbors=3, metric="manhattan"),
-    MultiscaleEmbedding(n_neighbors=3, tol=1e-8),
+    MultiscaleEmbedding(),
     RKHSEmbedding(),
     DiffusionMap(),
-    DiffusionMap(kernel="overlap", n_neighbors=3),
+    DiffusionMap(kernel="overlap"),
 ]
 X = scale(load_wine().data)[::3]
 W = np.linspace(0.5, 2.0, len(X))

@@ -123,9 +123,6 @@ USAGE = {
     ),
     "unknown metric": refused(EMBED + " --kernel overlap --metric cubic", "--metric: invalid choice: 'cubic'", 2),
     "neighbors on a path": refused("path t.csv --drop kind --kernel neighbors", "--kernel neighbors has no bandwidth", 2),
-    "more neighbors than rows": refused(
-        EMBED + " --kernel neighbors --neighbors 31", "--neighbors must be between 2 and the number of distinct points, 30"
-    ),
     "unknown kernel": refused(EMBED + " --kernel cubic", "--kernel: invalid choice: 'cubic'", 2),
     "option of another method": refused(
         EMBED + " --method diffusion --tol 1e-3",

@@ -155,8 +155,10 @@ SINGLE = [
     ),
     case(
         "`n_neighbors` above the number of distinct points",
-        lambda: SDPEmbedding(kernel="neighbors", n_neighbors=31).fit(X),
-        Error(r"`n_neighbors` must be between 2 and the number of distinct points, 30, got 31"),
+        lambda: SDPEmbedding(kernel="neighbors", n_neighbors=31, random_state=0).fit(X),
+        Warned(
+            "`n_neighbors` is 10 in place of 31: `X` has no more than 30 distinct rows", lambda est: est.n_neighbors_ == 10
+        ),
     ),
     case(
         "`n_neighbors`: 1 with kernel='neighbors'",

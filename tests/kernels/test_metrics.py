@@ -13,6 +13,7 @@ from elliptope import DiffusionMap, SDPEmbedding
 from elliptope._utils import blocks
 from elliptope.kernels import Neighbors, Overlap, search
 from elliptope.kernels.metrics import METRICS, make_metric
+from elliptope.kernels.neighborhoods import NeighborKernel
 from elliptope.kernels.pairs import distinct_rows, find_rows, kth_distances
 from elliptope.kernels.search import BallSearch, ScanSearch, TreeSearch, make_search
 from elliptope.kernels.sparse_search import SparseSearch
@@ -280,13 +281,25 @@ class TestSparseRows:
         w = np.ones(70)
         w[:3] = w[40] = 0
         for rows in (X, sparse.csr_array(X)):
-            with pytest.raises(ValueError, match=r"Leave out row 30 "):
+            with pytest.raises(ValueError, match=r"Leave out rows 30, 40 \(counted from 0\)"):
                 est.fit(rows, sample_weight=w)
             est.fit(rows[np.arange(70) % 10 > 0])
             with pytest.raises(ValueError, match=r"Leave out row 30 "):
                 list(est.transform_blocks(rows, block_rows=8))
             with pytest.raises(ValueError, match=r"Leave out rows 30, 40 \(counted from 0\)"):
                 est.transform(rows)
+
+    @pytest.mark.parametrize("kernel", ["overlap", "neighbors"])
+    def test_all_empty_rows_are_named_however_many(self, kernel, monkeypatch):
+        monkeypatch.setattr(NeighborKernel, "rows_together", lambda kernel, p: 8)
+        X, empty = counts(), np.arange(3, 70, 5)
+        est = SDPEmbedding(kernel=kernel, metric="cosine", n_neighbors=9, random_state=0).fit(X)
+        X[empty] = 0
+        message = r"Leave out rows 3, 8, 13, 18, 23, 28, 33, 38, 43, 48, … \(14 in all, counted from 0\)"
+        for rows in (X, sparse.csr_array(X)):
+            for method in (est.transform, est.score_samples, est.fit):
+                with pytest.raises(ValueError, match=message):
+                    method(rows)
 
     def test_distinct_rows(self):
         X = counts()

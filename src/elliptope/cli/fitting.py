@@ -16,6 +16,7 @@ from .._utils.rounding import round_up
 from ..estimators.multiscale import MultiscaleEmbedding
 from ..estimators.training import Scale
 from ..kernels.choice import find_kernel
+from ..kernels.neighborhoods import few_neighbors
 from ..memory.planner import InsufficientMemoryError
 from ..sdp import Certificate
 from .cluster import on_cluster
@@ -167,7 +168,7 @@ def _lower_neighbors(est: Any, data: Data, console: Console) -> None:
     if data.is_sparse or not is_of_neighbors(est):
         return
     distinct = len(np.unique(data.X, axis=0))
-    most = max(2, math.ceil(distinct / 3))
+    most = few_neighbors(distinct)
     if most < est.n_neighbors:
         console.note(
             f"{data.source}: {most} neighbours in place of {est.n_neighbors}, for {distinct} rows differ (--neighbors)"
@@ -226,7 +227,7 @@ def _gap(certificate: Certificate) -> str:
 def _scale(est: Any) -> str:
     """The scale of the kernel: neighbours, bandwidth or length scale."""
     if is_of_neighbors(est):
-        return f", {est.n_neighbors} neighbours"
+        return f", {est.n_neighbors_} neighbours"
     for name in ("bandwidth", "length_scale"):
         value = getattr(est, f"{name}_", None)
         if value is not None:

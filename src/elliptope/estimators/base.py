@@ -92,6 +92,11 @@ class KernelEmbedding(Embedding):
         return tags
 
     @property
+    def n_neighbors_(self) -> int | None:
+        """The number of neighbours in use, which is below ``n_neighbors`` where X has few rows; None for other kernels."""
+        return getattr(self.training_.extension.kernel, "n_neighbors", None)
+
+    @property
     def _accepts_sparse(self) -> bool:
         return self.training_.extension.kernel.is_sparse
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.arrays import Array, as_numpy, like, namespace
+from .._utils.arrays import Array, as_numpy, largest, like, namespace
 from .._utils.callers import underflows_to_zero, warn
 from .._utils.checks import check_integer, check_tol, check_verbose, is_word
 from .._utils.devices import as_given
@@ -91,7 +91,12 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
             check_integer("rank", self.rank, 1, "'auto' or ")
 
     def _solve(self, J: Operator, method: str = "auto", start: Start = NO_START, spread: float = 0.0) -> Solution:
-        """Solve, with what the ``start`` took counted; from one that was interrupted, return it as it is, with its bound."""
+        """Solve, with what the ``start`` took counted; from one that was interrupted, return it as it is, with its bound.
+
+        The cost of a constant kernel is zero, and has nothing to spread rows by.
+        """
+        if spread and not largest(J.spread_diagonal()) > 0:
+            spread = 0.0
         with progress_callback(self, bool(self.verbose)) as report:
             solution = solve(
                 J,

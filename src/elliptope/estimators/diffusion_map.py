@@ -19,10 +19,10 @@ from .._utils.rounding import TINY
 from .._utils.threads import count_threads
 from ..kernels.choice import find_kernel
 from ..memory.device import device_errors
-from ..operators import KernelOperator
+from ..operators import KernelOperator, weight_unit
 from .advice import NO_NEIGHBOURS, is_identity
 from .base import KernelEmbedding, finish, fix_signs
-from .extension import Extension, Numbers
+from .extension import Extension, Numbers, unit_rows
 from .lazy import takes_dask
 from .pose import Posed, pose
 from .training import DiffusionTraining
@@ -34,6 +34,8 @@ _HARDLY_ANY = 1e-8
 _DENSE_SIZE = 1000
 # Eigenvalues of Abar, which are at most 1, that count as zero; the Nyström formula divides by them.
 _ZERO = 1e-13
+# A row below this part of the usual length is at the origin, where the data are symmetric: its direction is rounding.
+_ORIGIN = 1e-10
 # By how much an eigenvalue must exceed the smallest one kept to have been missed.
 _REPEATED = 1e-10
 # Restarts of Lanczos where there is no other method.
@@ -62,7 +64,7 @@ class DiffusionMap(KernelEmbedding):
     embedding_ : (n, n_components) array
     eigenvalues_ : (n_components,) array
         Leading eigenvalues of Abar, descending.
-    bandwidth_, n_components_, training_, n_features_in_, feature_names_in_
+    bandwidth_, n_neighbors_, n_components_, training_, n_features_in_, feature_names_in_
         As for :class:`~elliptope.SDPEmbedding`.
     """
 
@@ -113,7 +115,8 @@ class DiffusionMap(KernelEmbedding):
         psi = fix_signs(self._at_points(posed, U / np.sqrt(posed.sample.w)[:, None], eigenvalues, live))
         factor = np.where(live, eigenvalues, 0.0) ** t * live
         training = DiffusionTraining(posed.sample.rows, self.normalize, _divided(posed, psi, eigenvalues, live), factor)
-        psi = posed.at_all_rows(psi * factor, lambda X, numbers: _embed(training, X, numbers, self.n_jobs, posed.device))
+        psi = psi * factor if self.normalize is None else _directions(training, psi / np.sqrt(training.extension.m)[:, None])
+        psi = posed.at_all_rows(psi, lambda X, numbers: _embed(training, X, numbers, self.n_jobs, posed.device))
         _warn(A, live, posed.rule.scale_parameter)
         _warn_of_time(t, factor[live])
         return self._keep(
@@ -175,8 +178,23 @@ def _warn_of_time(t: float, factor: Array) -> None:
 
 
 def _embed(training: DiffusionTraining, X: Array, numbers: Numbers, n_jobs: int | None, device: Any | None) -> Array:
-    psi = training.extension.nystroem(X, numbers=numbers, n_jobs=count_threads(n_jobs), device=device)
-    return psi * training.factor
+    how: dict[str, Any] = {"numbers": numbers, "n_jobs": count_threads(n_jobs), "device": device}
+    if training.normalize is None:
+        return training.extension.nystroem(X, **how) * training.factor
+    out = np.empty((X.shape[0], len(training.factor)))
+    for part, attention in training.extension.attend(X, **how):
+        out[part] = _directions(training, attention.mean)
+    return out
+
+
+def _directions(training: DiffusionTraining, means: Array) -> Array:
+    r"""Unit rows from ψ/√m, (b, k); zero where nothing but rounding is left of :math:`\lambda^t \psi`.
+
+    The mean of :math:`(\psi/v_0)^2` over the sample, with weights wm/M, is 1: rounding is small beside that.
+    """
+    rows, extension = means * training.factor, training.extension
+    least = _ORIGIN * training.factor.max() / np.sqrt(extension.M * weight_unit(extension.w))
+    return unit_rows(np.where(np.abs(rows).max(axis=1, keepdims=True) > least, rows, 0.0))
 
 
 def _leading_eigenvectors(A: KernelOperator, k: int) -> tuple[Array, Array]:

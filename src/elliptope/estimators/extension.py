@@ -27,6 +27,7 @@ from .._utils.checks import name_rows
 from .._utils.threads import in_order
 from ..kernels.base import FittedFormula, FittedKernel
 from ..kernels.metrics import RowError
+from ..kernels.neighborhoods import NeighborKernel
 from ..kernels.stationary import has_profile
 from ..operators import weight_unit
 
@@ -107,17 +108,22 @@ class Extension:
 
         def block(part: slice) -> tuple[slice, Attention]:
             rows, named = X[part], np.asarray(numbers[part])
-            try:
-                sums, total, top, nearest = _accumulate(kernel, rows, values, log_w, log_scale)
-            except RowError as error:
-                raise RowError(error.message, named[error.rows]) from None
+            sums, total, top, nearest = _accumulate(kernel, rows, values, log_w, log_scale)
             _refuse_lost_rows(top, named)
             sums /= total[:, None]
             sums -= c
             return part, Attention(rows, named, sums, top + np.log(total), nearest, unit)
 
         parts = blocks(0, X.shape[0], self.rows_together(X.shape[1]))
-        yield from in_order(block, parts, 1 if self.kernel.threaded else n_jobs)
+        try:
+            yield from in_order(block, parts, 1 if self.kernel.threaded else n_jobs)
+        except RowError:  # of one block; those of all of them are named
+            assert isinstance(kernel, NeighborKernel)  # no other kernel refuses rows
+            try:
+                kernel.check_rows(X)
+            except RowError as error:
+                raise RowError(error.message, np.asarray(numbers)[error.rows]) from None
+            raise
 
     def log_mass(self, X: Array, **how: Any) -> Array:
         """log m_e(x), shape (len(X),): the log of the kernel density, up to a constant; options as for :meth:`attend`."""

@@ -85,7 +85,7 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         have the same sum, whatever the scale.
     n_iter_, n_products_ : int
         Of all scales together.
-    n_components_, bandwidth_, training_, n_features_in_, feature_names_in_
+    n_components_, bandwidth_, n_neighbors_, training_, n_features_in_, feature_names_in_
         As for :class:`~elliptope.SDPEmbedding`.
     """
 

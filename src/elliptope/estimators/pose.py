@@ -12,7 +12,8 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from .._utils.arrays import Array, as_numpy
-from .._utils.checks import check_choice
+from .._utils.callers import warn
+from .._utils.checks import check_choice, check_integer
 from .._utils.devices import find_device, on_cpu
 from .._utils.fingerprints import describe
 from .._utils.threads import count_threads
@@ -21,6 +22,7 @@ from ..distributed.fit import DASK, check_rule, find_cluster
 from ..distributed.log import ProductLog
 from ..kernels.base import FittedFormula, FittedKernel, KernelRule
 from ..kernels.choice import KERNEL_NAMES, NamedKernel, find_kernel, unknown_kernel
+from ..kernels.neighborhoods import few_neighbors
 from ..kernels.search import near_rows_together
 from ..kernels.stationary import has_profile
 from ..memory.device import check_device_memory, device_errors
@@ -139,6 +141,8 @@ def pose(X: Any, sample_weight: Any, estimator: Any, *, only: str | None = None,
     given = validate_rows(X, sample_weight, estimator, accept_sparse=rule.accepts_sparse, pairwise=rule.pairwise)
     sample = _points(given, rule)
     parameters = {name: getattr(estimator, name) for name in rule.parameters}
+    if "n_neighbors" in parameters:
+        parameters["n_neighbors"] = _n_neighbors(parameters["n_neighbors"], len(sample.w))
     if remote is not None:
         if checkpoint is not None:
             remote.log = ProductLog(checkpoint, _fingerprint(given, estimator))
@@ -243,6 +247,15 @@ def _points(given: Rows, rule: KernelRule) -> Sample:
     if len(sample.w) <= _BEYOND_CACHE or sparse.issparse(given.X):
         return sample
     return sample.reordered(near_rows_together(given.X[sample.rows]))
+
+
+def _n_neighbors(asked: Any, n: int) -> int:
+    """What was asked for, unless all of the n points would be neighbours of each other."""
+    k, few = check_integer("n_neighbors", asked, 2), few_neighbors(n)
+    if k < n or n < 2 or k <= few:
+        return k
+    warn(f"`n_neighbors` is {few} in place of {k}: `X` has no more than {n} distinct rows.")
+    return few
 
 
 def _build_on(device: Any, name: str, kernel: FittedKernel, w: Array, n_jobs: int) -> KernelOperator:

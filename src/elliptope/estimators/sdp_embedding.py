@@ -75,7 +75,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         ``"unit"``: rows, after truncation to ``n_components``, are projected to the unit sphere.
     n_neighbors : int
         For the kernels ``"neighbors"`` and ``"overlap"``, at least 2, a point counting itself; has no effect on the others,
-        nor on the bandwidth rules.
+        nor on the bandwidth rules. Where X has no more distinct rows than that, a third of them, with a warning.
     metric : str or callable
         Distance by which these two kernels find neighbours: a name that scikit-learn's neighbours take, such as "cosine",
         "manhattan" or "haversine", or a function d(x, y) of two rows. ``"precomputed"``: ``fit`` takes the distances
@@ -134,6 +134,8 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         Non-zero eigenvalues of B* on L²(w), descending.
     n_components_ : int
     bandwidth_ : float or None
+    n_neighbors_ : int or None
+        The number in use; None for kernels without neighbours.
     certificate_ : Certificate
         Objective, upper bound, gap and their grade.
     status_ : {"optimal", "degenerate", "unconfirmed", "max_iter", "interrupted"}

@@ -10,6 +10,7 @@ exact on the sample. Such kernels are symmetric, but not positive semi-definite,
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -108,13 +109,14 @@ class NeighborhoodRule(KernelRule):
             return GraphKernel(self, graph, scales, n_neighbors, rows)
         try:
             return self.fit_points(canonical(X[rows]), n_neighbors, count_threads(n_jobs), device)
-        except RowError as error:
-            raise RowError(error.message, rows[error.rows]) from None
+        except RowError:
+            _prepared(self.metric_for(X), canonical(X), self.metric)  # its error names all rows of X, equal ones, too
+            raise
 
     def fit_points(self, X: Any, n_neighbors: int, n_jobs: int, device: Any = None) -> NeighborKernel:
         n = X.shape[0]
         _check_count(n_neighbors, n)
-        metric = make_metric(self.metric or _DEFAULT_METRIC, self.metric_params, X.shape[1])
+        metric = self.metric_for(X)
         points = _prepared(metric, X, self.metric)
         if isinstance(metric, OtherMetric):
             metric.try_out(points)
@@ -127,6 +129,9 @@ class NeighborhoodRule(KernelRule):
         kept = graph if self.needs_graph else None
         kernel = NeighborKernel(self, X, scales, n_neighbors, graph, n_jobs, device)
         return replace(kernel, graph=kept, K=kernel.matrix())
+
+    def metric_for(self, X: Any) -> Metric:
+        return make_metric(self.metric or _DEFAULT_METRIC, self.metric_params, X.shape[1])
 
     def row_entries(self, n_neighbors: int) -> int:
         """Entries that one new row takes while it is made."""
@@ -213,11 +218,15 @@ class NeighborKernel(NeighborhoodKernel):
 
     @cached_property
     def metric(self) -> Metric:
-        return make_metric(self.rule.metric or _DEFAULT_METRIC, self.rule.metric_params, self.points.shape[1])
+        return self.rule.metric_for(self.points)
 
     @cached_property
     def prepared(self) -> Any:
         return _prepared(self.metric, self.points, self.rule.metric)
+
+    def check_rows(self, X: Any) -> None:
+        """Raise a ``RowError`` that names all rows of X which the metric cannot take."""
+        _prepared(self.metric, self._like_points(X), self.rule.metric)
 
     @cached_property
     def search(self) -> Search | SparseSearch:
@@ -322,6 +331,11 @@ class GraphKernel(NeighborhoodKernel):
         scales[new] = self.scales[old]
         rows = replace_rows(unique_entries(i[within], j[within], d[within], rows.shape), new, self.graph[old])
         return self.rule.logarithms(rows, scales, self)
+
+
+def few_neighbors(n: int) -> int:
+    """Neighbours that tell n distinct points apart, for a small n: with all of them every point looks like every other."""
+    return max(2, math.ceil(n / 3))
 
 
 def _check_count(n_neighbors: int, n: int) -> None:
