@@ -172,3 +172,11 @@ def test_weights_are_kept_as_given(density, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "m").training_.given_weights, est.training_.given_weights)
     once = MultiscaleEmbedding(density=density, random_state=0).fit(X[:-1], sample_weight=expected)
     np.testing.assert_allclose(est.embedding_[:149] @ est.embedding_[:149].T, once.embedding_ @ once.embedding_.T, atol=1e-6)
+
+
+def test_five_rows_of_a_kernel_of_all_pairs_without_overflow():
+    """Newton's method for the dual starts where its systems are nearly singular."""
+    with np.errstate(all="raise"):
+        est = MultiscaleEmbedding(kernel="gaussian", random_state=0).fit(np.arange(5.0)[:, None])
+    assert est.status_ == "optimal"
+    np.testing.assert_allclose(est.transform(np.arange(5.0)[:, None]), est.embedding_, atol=1e-6)

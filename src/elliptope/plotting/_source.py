@@ -120,5 +120,5 @@ def _name(step: Any) -> str:
             name += f", {symbol} = {scale:.4g}"
     rule = find_kernel(getattr(step, "kernel", None))
     if rule is not None and rule.scale_parameter == "n_neighbors":
-        name += f", {step.n_neighbors} neighbours"
+        name += f", {step.n_neighbors_} neighbours"
     return name

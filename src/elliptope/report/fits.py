@@ -74,6 +74,6 @@ def own_record(estimator: CertifiedEmbedding, rows: Array) -> PathRecord:
         n_iter=estimator.n_iter_,
         n_products=estimator.n_products_,
         seconds=math.nan,  # not known
-        n_neighbors=estimator.n_neighbors if has_neighbors(estimator) else None,
+        n_neighbors=estimator.n_neighbors_ if has_neighbors(estimator) else None,
         outlier_scores=outlier_scores(estimator),
     )

@@ -32,7 +32,7 @@ def neighbor_slider(
     """
     w = estimator.training_.given_weights
     max_iter = min(estimator.max_iter, max(_ITERATIONS, 2 * estimator.n_iter_)) if automatic else estimator.max_iter
-    scales: dict[int, tuple[ScaleRecord, ...]] = {estimator.n_neighbors: scale_records(estimator)}
+    scales: dict[int, tuple[ScaleRecord, ...]] = {estimator.n_neighbors_: scale_records(estimator)}
 
     def solve(value: float, _: Sequence[PathRecord]) -> PathRecord:
         k = int(value)
@@ -83,7 +83,7 @@ def other_neighbors(neighbors: Any, estimator: Any, n: int, limits: Limits = LIM
             f"`neighbors` must be 'auto' or None for an estimator that has no neighbours to vary ({estimator!r}), got "
             f"{neighbors!r}."
         )
-    own = estimator.n_neighbors
+    own = estimator.n_neighbors_
     if not automatic:
         counts = [check_integer(f"neighbors[{i}]", value, 2) for i, value in enumerate(_listed_counts(neighbors))]
         return sorted({*counts} - {own})
