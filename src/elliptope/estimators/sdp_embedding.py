@@ -30,7 +30,7 @@ from .diagonals import resolve_diagonal
 from .extension import Attention, Diagonal, Numbers
 from .lazy import takes_dask
 from .pose import Posed, draw_seed, pose
-from .progress import with_callbacks
+from .progress import begin_callbacks, with_callbacks
 from .starts import NO_START, Limits, Start, start_limits, truncated_start
 from .training import SDPTraining
 
@@ -222,6 +222,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         the products, for the same fit to go on from should the cluster fail.
         """
         self._check_parameters()
+        begin_callbacks(self)
         posed = pose(X, sample_weight, self, checkpoint=checkpoint)
         with device_errors(posed.device):
             return self._fit_posed(posed, start)._follow(X)
