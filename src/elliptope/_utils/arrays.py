@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from .extras import missing_module
+
 Array = np.ndarray
 
 # Namespaces of the types of arrays that were met: to look one up takes longer than many a step on a device.
@@ -36,9 +38,7 @@ def namespace(x: Array) -> Any:
     try:
         from array_api_compat import array_namespace
     except ImportError as error:
-        raise ImportError(
-            f"Arrays of type {type(x).__name__} need array-api-compat: pip install 'elliptope[torch]'; or pass NumPy arrays."
-        ) from error
+        raise missing_module(f"`{type(x).__name__}`", "torch", error, "; or pass NumPy arrays") from error
     return _namespaces.setdefault(type(x), array_namespace(x))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from .arrays import Array, as_numpy, has_single_precision, is_foreign, like, namespace
 from .callers import warn
 from .checks import name_rows
-from .extras import install
+from .extras import install, missing_module
 
 _ALLOWED = "None, 'cpu', 'cuda', 'cuda:' with a number, or 'auto'"
 
@@ -36,7 +36,10 @@ def find_device(device: Any, X: Any = None) -> Any | None:
     name = check_device(device)
     if name is None:
         own = getattr(X, "device", None) if is_foreign(X) else None
-        return own if getattr(own, "type", None) == "cuda" else None
+        if getattr(own, "type", None) != "cuda":
+            return None
+        _torch()
+        return own
     if name == "cpu" or (name == "auto" and not has_device()):
         return None
     torch = _torch()
@@ -124,5 +127,5 @@ def _torch() -> Any:
         import torch
         import triton  # noqa: F401
     except ImportError as error:
-        raise ImportError(f"A CUDA device needs PyTorch with Triton: {install('gpu')}; or use device='cpu'.") from error
+        raise missing_module("A CUDA device", "gpu", error, "; or use device='cpu'") from error
     return torch
