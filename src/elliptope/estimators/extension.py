@@ -34,6 +34,10 @@ from ..operators import weight_unit
 Numbers = Sequence[int] | Array
 # Radii are capped so that their squares, the values b(x, x) of the learned kernel, stay finite.
 _MAX_LOG_RADIUS = 0.5 * math.log(np.finfo(float).max) - 1
+# Radii, in units of the largest of a training point, beyond which a row was given by mistake or is an outlier: with the paper's
+# d(x), there is a millionth of the density at the loneliest training point. Rows of the same distribution stay below 40, unless
+# its tails are heavier than those of t with 3 degrees of freedom.
+_FAR = 1000.0
 
 
 @dataclass(frozen=True)
@@ -138,20 +142,25 @@ class Extension:
         X: Array,
         diagonal: Diagonal,
         directions: Directions | None = None,
+        largest: float = math.inf,
         **how: Any,
     ) -> Array:
         r"""The paper's extension: the Nyström direction with length :math:`\sqrt{d(x)}`, shape (len(X), r).
 
         The norm runs over all columns of F. Another rule for ``directions`` may be given. Where √d(x) is too large for its
-        square to be finite, the radius is capped with a warning that names the rows; the direction stays exact.
+        square to be finite, the radius is capped with a warning that names the rows; the direction stays exact. Another one
+        names those far beyond the ``largest`` radius of a training point.
         """
         out = np.empty((X.shape[0], self.F.shape[1]))
         capped: list[Array] = []
+        beyond: list[Array] = []
+        most = math.log(_FAR * largest)
         for part, attention in self.attend(X, **how):
             log_radius = diagonal.log_radius(attention)
             far = log_radius > _MAX_LOG_RADIUS
             if far.any():
                 capped.append(attention.numbers[far])
+            beyond.append(attention.numbers[(log_radius > most) & ~far])
             radius = np.exp(np.minimum(log_radius, _MAX_LOG_RADIUS))
             unit = unit_rows(attention.mean) if directions is None else directions.directions(attention)
             out[part] = unit * radius[:, None]
@@ -160,6 +169,13 @@ class Extension:
             warn(
                 f"`X` has rows so far from the training points that their radius √d(x) overflows: {name_rows(rows)}. Their "
                 f"direction is exact; their radius is capped at {math.exp(_MAX_LOG_RADIUS):.3g}."
+            )
+        if any(map(len, beyond)):
+            rows = np.concatenate(beyond)
+            warn(
+                f"`X` has rows so far from the training points that their radius √d(x) is over {_FAR:g} times the largest of a "
+                f"training point, {largest:.3g}: {name_rows(rows)}. Are their columns in the units of `fit`? Use "
+                "normalize='unit' where only directions count."
             )
         return out
 

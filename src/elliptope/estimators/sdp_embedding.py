@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._utils.arrays import Array, as_numpy
+from .._utils.arrays import Array, as_numpy, row_norms
 from .._utils.callers import underflows_to_zero
 from .._utils.checks import check_choice, check_factor, check_integer, is_word
 from .._utils.threads import count_threads
@@ -352,8 +352,12 @@ def _embed(
     device: Any | None,
 ) -> Array:
     """All components at rows X of these numbers."""
-    diagonal = _AnyLength(training.diagonal) if normalize == "unit" else training.diagonal
+    diagonal: Diagonal = training.diagonal
     how = {"numbers": numbers, "n_jobs": count_threads(n_jobs), "device": device}
+    if normalize == "unit":
+        diagonal = _AnyLength(diagonal)
+    elif largest := float(row_norms(training.components).max()):  # zero where the kernel is constant
+        how["largest"] = largest
     with device_errors(device):
         return training.extension.normalized(X, diagonal, training.spread, **how)
 
