@@ -34,9 +34,9 @@ from ..operators import weight_unit
 Numbers = Sequence[int] | Array
 # Radii are capped so that their squares, the values b(x, x) of the learned kernel, stay finite.
 _MAX_LOG_RADIUS = 0.5 * math.log(np.finfo(float).max) - 1
-# Radii, in units of the largest of a training point, beyond which a row was given by mistake or is an outlier: with the paper's
-# d(x), there is a millionth of the density at the loneliest training point. Rows of the same distribution stay below 40, unless
-# its tails are heavier than those of t with 3 degrees of freedom.
+# Radii, in units of the largest of a training point, of outliers and of rows given by mistake: with the paper's d(x), such a row
+# has a millionth of the density at the loneliest training point. Radii of other rows of the same distribution were below 40 on
+# all data tried.
 _FAR = 1000.0
 
 
