@@ -13,6 +13,7 @@ Arrays are annotated as those of NumPy throughout; the standard has no type for 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,6 +41,14 @@ def namespace(x: Array) -> Any:
     except ImportError as error:
         raise missing_module(f"`{type(x).__name__}`", "torch", error, "; or pass NumPy arrays") from error
     return _namespaces.setdefault(type(x), array_namespace(x))
+
+
+def library(x: Array) -> Any:
+    """Where ``asarray`` for arrays like ``x`` is: their namespace; without array-api-compat, the package of their type."""
+    try:
+        return namespace(x)
+    except ImportError:
+        return sys.modules[type(x).__module__.partition(".")[0]]
 
 
 def is_foreign(x: Any) -> bool:

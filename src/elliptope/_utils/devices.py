@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array, as_numpy, has_single_precision, is_foreign, like, namespace
+from .arrays import Array, as_numpy, has_single_precision, is_foreign, library
 from .callers import warn
 from .checks import name_rows
 from .extras import install, missing_module
@@ -102,8 +102,10 @@ def as_given(result: Any, X: Any, *, whole_rows: bool = True) -> Any:
         result = _in_single(result, whole_rows)
     if not is_foreign(X):
         return result
-    xp = namespace(X)
-    return like(X, result) if X.dtype in (xp.float32, xp.float64) else xp.asarray(result, device=X.device)
+    xp = library(X)
+    dtype = X.dtype if X.dtype in (xp.float32, xp.float64) else None
+    # Copied, as in `like`, but for tensors: under scikit-learn's array API dispatch fitted arrays are such.
+    return xp.asarray(result if is_foreign(result) else np.array(result, order="C"), dtype=dtype, device=X.device)
 
 
 def _in_single(values: Array, whole_rows: bool) -> Array:

@@ -34,9 +34,8 @@ from ..operators import weight_unit
 Numbers = Sequence[int] | Array
 # Radii are capped so that their squares, the values b(x, x) of the learned kernel, stay finite.
 _MAX_LOG_RADIUS = 0.5 * math.log(np.finfo(float).max) - 1
-# Radii, in units of the largest of a training point, of outliers and of rows given by mistake: with the paper's d(x), such a row
-# has a millionth of the density at the loneliest training point. Radii of other rows of the same distribution were below 40 on
-# all data tried.
+# Radii, in units of the largest of a training point, of outliers and of rows given by mistake: with the paper's d(x), such a
+# row has a millionth of the density at the loneliest training point. Those of other rows were below 40 on all data tried.
 _FAR = 1000.0
 
 
@@ -173,8 +172,8 @@ class Extension:
         if any(map(len, beyond)):
             rows = np.concatenate(beyond)
             warn(
-                f"`X` has rows so far from the training points that their radius √d(x) is over {_FAR:g} times the largest of a "
-                f"training point, {largest:.3g}: {name_rows(rows)}. Are their columns in the units of `fit`? Use "
+                f"`X` has rows so far from the training points that their radius √d(x) is over {_FAR:g} times the largest "
+                f"of a training point, {largest:.3g}: {name_rows(rows)}. Are their columns in the units of `fit`? Use "
                 "normalize='unit' where only directions count."
             )
         return out

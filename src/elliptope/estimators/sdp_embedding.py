@@ -353,7 +353,7 @@ def _embed(
 ) -> Array:
     """All components at rows X of these numbers."""
     diagonal: Diagonal = training.diagonal
-    how = {"numbers": numbers, "n_jobs": count_threads(n_jobs), "device": device}
+    how: dict[str, Any] = {"numbers": numbers, "n_jobs": count_threads(n_jobs), "device": device}
     if normalize == "unit":
         diagonal = _AnyLength(diagonal)
     elif largest := float(row_norms(training.components).max()):  # zero where the kernel is constant
