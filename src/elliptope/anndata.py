@@ -19,7 +19,7 @@ from scipy import sparse
 
 from ._utils.arrays import Array
 from ._utils.checks import check_choice
-from ._utils.extras import install
+from ._utils.extras import missing_module
 from ._utils.fingerprints import describe
 from ._utils.versions import versions
 from .estimators import MultiscaleEmbedding, SDPEmbedding
@@ -278,8 +278,8 @@ def _model(adata: Any, key: str) -> CertifiedEmbedding:
 def _check_anndata(name: str, value: Any) -> None:
     try:
         from anndata import AnnData
-    except ImportError:
-        raise ImportError(f"`elliptope.anndata` needs anndata, of the extra `anndata`: {install('anndata')}.") from None
+    except ImportError as error:
+        raise missing_module("`elliptope.anndata`", "anndata", error) from None
     if not isinstance(value, AnnData):
         raise TypeError(f"`{name}` must be an AnnData, got {type(value).__name__}.")
 

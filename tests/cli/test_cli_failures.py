@@ -20,14 +20,14 @@ def run(cli, folder, code, message, command=EMBED):
 def test_parquet_without_pyarrow(cli, folder, monkeypatch, module):
     (folder / "t.parquet").write_bytes(b"PAR1")
     monkeypatch.setitem(sys.modules, module, None)
-    run(cli, folder, 1, "Parquet files need the extra `cli`: pip install 'elliptope[cli]'", "embed t.parquet")
+    run(cli, folder, 1, f"Parquet files need {module}, of the extra `cli`: pip install 'elliptope[cli]'", "embed t.parquet")
 
 
 @pytest.mark.parametrize("command", ["embed t.csv --label kind -o z.parquet", "path t.csv --drop kind -o p.parquet"])
 def test_parquet_that_could_not_be_written(cli, folder, monkeypatch, command):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setattr(MultiscaleEmbedding, "fit", None)
-    run(cli, folder, 1, "Parquet files need the extra `cli`: pip install", command)
+    run(cli, folder, 1, "Parquet files need pyarrow, of the extra `cli`: pip install", command)
 
 
 @pytest.mark.parametrize("command", [EMBED, "fit t.csv --label kind -o new"])

@@ -225,6 +225,24 @@ class TestFarAway:
         np.testing.assert_allclose(est.transform([[1e3, 0.0]])[0], expected / np.linalg.norm(expected), atol=1e-9)
 
     @pytest.mark.parametrize("entries", [1, 2**22], ids=["row by row", "one block"])
+    def test_rows_far_beyond_the_data_are_named(self, entries, monkeypatch):
+        """k = exp(-x²/σ²) and m ≈ k/2, so that √d ≈ exp(x²/2σ²), is 1e3 at x = 3.7σ."""
+        monkeypatch.setattr(blocks, "BLOCK_ENTRIES", entries)
+        est = fit(np.array([[-0.1], [0.1]]), bandwidth=1.0)
+        Y = np.array([[0.2], [5.0], [0.0], [3.0], [-6.0]])
+        with pytest.warns(UserWarning, match=r"over 1000 times the largest.*: rows 1, 4 \(counted from 0\)\.") as record:
+            Z = est.transform(Y)
+        assert len(record) == 1
+        assert np.abs(Z[[1, 4]]).min() > 1e3 * np.linalg.norm(est.embedding_, axis=1).max() > np.abs(Z[[0, 2, 3]]).max()
+        with pytest.warns(UserWarning, match=r"over 1000 times.*: row 4 "):
+            np.testing.assert_array_equal(np.vstack(list(est.transform_blocks([Y[2:3], Y[:1], Y[2:]]))), Z[[2, 0, 2, 3, 4]])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            est.transform(Y[[0, 2, 3]])
+            fit(np.array([[-0.1], [0.1]]), bandwidth=1.0, normalize="unit").transform(Y)
+            fit(np.array([[-0.1], [0.1]]), bandwidth=1.0, diagonal="constant").transform(Y)
+
+    @pytest.mark.parametrize("entries", [1, 2**22], ids=["row by row", "one block"])
     def test_rows_are_named_and_everything_stays_finite(self, entries, monkeypatch):
         monkeypatch.setattr(blocks, "BLOCK_ENTRIES", entries)
         est = fit(MOONS, bandwidth=0.5)

@@ -1,6 +1,9 @@
 """The estimator contract of scikit-learn, with no expected failures; also with metadata routing and array API dispatch."""
 
+import copy
+import inspect
 import os
+import pickle
 import subprocess
 import sys
 
@@ -15,6 +18,7 @@ from sklearn.preprocessing import StandardScaler, scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from elliptope import DiffusionMap, MultiscaleEmbedding, RKHSEmbedding, SDPEmbedding
+from elliptope._utils import arrays
 
 FOUR = [SDPEmbedding(random_state=0), MultiscaleEmbedding(random_state=0), RKHSEmbedding(random_state=0), DiffusionMap()]
 CHECKED = [
@@ -92,6 +96,21 @@ def test_single_precision_in_and_out(estimator, library):
     assert estimator.embedding_.dtype == np.float64
 
 
+@four
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_arrays_that_fit_takes_come_back_without_array_api_compat(estimator, dtype, monkeypatch):
+    strict = pytest.importorskip("array_api_strict")
+    rows = strict.asarray(X.astype(dtype))
+    expected = clone(estimator).fit(X.astype(dtype)).transform(X.astype(dtype))
+    monkeypatch.setitem(sys.modules, "array_api_compat", None)
+    monkeypatch.setattr(arrays, "_namespaces", {})
+    estimator = clone(estimator).fit(rows)
+    for found in (estimator.transform(rows), estimator.fit_transform(rows)):
+        assert isinstance(found, type(rows))
+        assert found.dtype == rows.dtype
+    np.testing.assert_array_equal(np.asarray(estimator.transform(rows)), expected)
+
+
 def test_learned_kernels_keep_single_precision():
     rows = X.astype(np.float32)
     est = SDPEmbedding(random_state=0).fit(rows)
@@ -142,6 +161,32 @@ def test_weights_reach_the_estimator_by_routing(estimator):
     scaled = StandardScaler().fit_transform(X)
     np.testing.assert_array_equal(Z, clone(estimator).fit_transform(scaled, sample_weight=W))
     assert not np.array_equal(Z, clone(estimator).fit_transform(scaled))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: MultiscaleEmbedding(2, min_dist=0.1), "MultiscaleEmbedding has no `min_dist`: .*EmbeddingDisplay"),
+        (
+            lambda: MultiscaleEmbedding(spread=1.0, n_epochs=9),
+            r"`spread`: use `spreads`.* `n_epochs`: .* are density, device, ",
+        ),
+        (lambda: DiffusionMap(perplexity=30), "DiffusionMap has no `perplexity`: use `n_neighbors`"),
+        (lambda: SDPEmbedding(affinity="rbf", gamma=0.25), "`affinity`: use `kernel`.* `gamma`: use `bandwidth`"),
+        (lambda: RKHSEmbedding(diagnal=1.0), r"unexpected keyword argument 'diagnal'"),
+    ],
+)
+def test_parameters_of_other_libraries_are_told_ours(make, message):
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
+@four
+def test_the_signature_is_that_of_init(estimator):
+    assert inspect.signature(type(estimator)).parameters.keys() == estimator.get_params().keys()
+    assert (
+        copy.deepcopy(estimator).get_params() == pickle.loads(pickle.dumps(estimator)).get_params() == estimator.get_params()
+    )
 
 
 def test_parameters_that_estimators_share_have_one_meaning():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
+from sklearn.base import clone
 from sklearn.metrics import pairwise_distances
 
 from common import row_error
@@ -153,6 +154,26 @@ class TestKernels:
             np.testing.assert_allclose(row_error(est.transform(X), est.embedding_), 0, atol=1e-9)
             expected = naive(X, 9, metric=lambda A, B: reference("haversine", A, B))
             np.testing.assert_allclose(est.transform(Y), expected.extend(Y, est.embedding_), rtol=1e-7, atol=1e-9)
+
+    @pytest.mark.parametrize("kernel", ["neighbors", "overlap"])
+    @pytest.mark.parametrize(
+        ("place", "got"),
+        [((48.1, 11.6), "got 48.1 and 11.6"), ((-1.6, 0.0), "got -1.6 and 0"), ((0.0, 6.3), "got 0 and 6.3")],
+    )
+    def test_degrees_are_refused(self, kernel, place, got):
+        X = rows("haversine")
+        est = SDPEmbedding(kernel=kernel, n_neighbors=9, metric="haversine", random_state=0).fit(X)
+        X[3] = place
+        for take in (est.transform, clone(est).fit):
+            with pytest.raises(ValueError, match=rf"-π/2 to π/2 and longitudes from -2π to 2π, .*{got}, in row 3 \("):
+                take(X)
+
+    def test_both_conventions_of_longitude(self):
+        X = rows("haversine")
+        X[:2] = [0.5 * np.pi, -np.pi], np.float32([-0.5 * np.pi, 0.0])
+        turned = X + np.outer(X[:, 1] < 0, [0.0, 2 * np.pi])
+        one, two = (Neighbors(metric="haversine").fit(places, n_neighbors=9) for places in (X, turned))
+        np.testing.assert_allclose(two.matrix().toarray(), one.matrix().toarray(), rtol=1e-9)
 
     def test_monotone_functions_of_a_metric_give_one_overlap_kernel(self):
         X, Y = rows("euclidean"), rows("euclidean", 20, seed=4)

@@ -295,6 +295,21 @@ class TestGraphs:
         with pytest.raises(ValueError, match=message):
             solve(graph)
 
+    @pytest.mark.parametrize("kernel", ["neighbors", "overlap"])
+    def test_similarities_are_refused(self, kernel):
+        similarity = np.exp(-cdist(BLOBS, BLOBS))
+        est = SDPEmbedding(kernel=kernel, metric="precomputed", n_neighbors=6, random_state=0)
+        with pytest.raises(
+            ValueError, match=r"`X` must be zero on the diagonal .* distances, got 1 in rows 0, 1, .* in all"
+        ):
+            est.fit(similarity)
+        distances = cdist(BLOBS, BLOBS)
+        distances[4, 4] = 0.01
+        with pytest.raises(ValueError, match=r"got 0\.01 in row 4 \(counted from 0\)"):
+            est.fit(distances, sample_weight=np.arange(len(BLOBS)) > 1)
+        distances[4, 4] = 1e-9  # rounding
+        est.fit(distances)
+
     def test_rows_that_are_refused(self):
         graph = kneighbors_graph(BLOBS, 10, mode="distance")
         est = solve(graph)

@@ -117,7 +117,9 @@ class TestApproximateSearch:
     def test_the_library_is_named_where_it_is_missing(self, monkeypatch):
         monkeypatch.undo()
         monkeypatch.setitem(sys.modules, "pynndescent", None)
-        with pytest.raises(ImportError, match=r"needs pynndescent: pip install 'elliptope\[neighbors\]'"):
+        with pytest.raises(
+            ImportError, match=r"needs pynndescent, of the extra `neighbors`: pip install 'elliptope\[neighbors\]'"
+        ):
             make_search(POINTS["3 columns"], 6, "approximate", 1)
 
 

@@ -13,10 +13,13 @@ Arrays are annotated as those of NumPy throughout; the standard has no type for 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
+from .extras import missing_module
 
 Array = np.ndarray
 
@@ -36,10 +39,16 @@ def namespace(x: Array) -> Any:
     try:
         from array_api_compat import array_namespace
     except ImportError as error:
-        raise ImportError(
-            f"Arrays of type {type(x).__name__} need array-api-compat: pip install 'elliptope[torch]'; or pass NumPy arrays."
-        ) from error
+        raise missing_module(f"`{type(x).__name__}`", "torch", error, "; or pass NumPy arrays") from error
     return _namespaces.setdefault(type(x), array_namespace(x))
+
+
+def library(x: Array) -> Any:
+    """Where ``asarray`` for arrays like ``x`` is: their namespace; without array-api-compat, the package of their type."""
+    try:
+        return namespace(x)
+    except ImportError:
+        return sys.modules[type(x).__module__.partition(".")[0]]
 
 
 def is_foreign(x: Any) -> bool:

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array, as_numpy, has_single_precision, is_foreign, like, namespace
+from .arrays import Array, as_numpy, has_single_precision, is_foreign, library
 from .callers import warn
 from .checks import name_rows
-from .extras import install
+from .extras import install, missing_module
 
 _ALLOWED = "None, 'cpu', 'cuda', 'cuda:' with a number, or 'auto'"
 
@@ -36,7 +36,10 @@ def find_device(device: Any, X: Any = None) -> Any | None:
     name = check_device(device)
     if name is None:
         own = getattr(X, "device", None) if is_foreign(X) else None
-        return own if getattr(own, "type", None) == "cuda" else None
+        if getattr(own, "type", None) != "cuda":
+            return None
+        _torch()
+        return own
     if name == "cpu" or (name == "auto" and not has_device()):
         return None
     torch = _torch()
@@ -99,8 +102,10 @@ def as_given(result: Any, X: Any, *, whole_rows: bool = True) -> Any:
         result = _in_single(result, whole_rows)
     if not is_foreign(X):
         return result
-    xp = namespace(X)
-    return like(X, result) if X.dtype in (xp.float32, xp.float64) else xp.asarray(result, device=X.device)
+    xp = library(X)
+    dtype = X.dtype if X.dtype in (xp.float32, xp.float64) else None
+    # Copied, as in `like`, but for tensors: under scikit-learn's array API dispatch fitted arrays are such.
+    return xp.asarray(result if is_foreign(result) else np.array(result, order="C"), dtype=dtype, device=X.device)
 
 
 def _in_single(values: Array, whole_rows: bool) -> Array:
@@ -124,5 +129,5 @@ def _torch() -> Any:
         import torch
         import triton  # noqa: F401
     except ImportError as error:
-        raise ImportError(f"A CUDA device needs PyTorch with Triton: {install('gpu')}; or use device='cpu'.") from error
+        raise missing_module("A CUDA device", "gpu", error, "; or use device='cpu'") from error
     return torch

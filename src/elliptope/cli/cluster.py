@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array
+from .._utils.extras import missing_module
 from ..distributed.cluster import WORKER_SETTINGS, ClusterError
 from ..estimators.rkhs_embedding import RKHSEmbedding
 from .console import Console
-from .errors import CommandError, ExitCode, UsageError, listing, missing_extra
+from .errors import CommandError, ExitCode, UsageError, listing
 from .frames import TablePreparation
 from .methods import whole
 from .models import Model, column_names, load_model
@@ -45,7 +46,7 @@ def connected(args: argparse.Namespace) -> Iterator[None]:
         from dask import config
         from dask.distributed import Client, LocalCluster
     except ImportError as error:
-        raise missing_extra("A cluster", "dask", error) from None
+        raise missing_module("A cluster", "dask", error) from None
     with ExitStack() as stack:
         address = args.scheduler
         if address is None:
@@ -74,8 +75,10 @@ def on_cluster(args: argparse.Namespace, est: Any, X: Any) -> Any:
 
 def transform_folder(args: argparse.Namespace, console: Console) -> int:
     """Embed the rows of Parquet files by workers, which read them and write as many files."""
-    import dask.dataframe as dd
-
+    try:
+        import dask.dataframe as dd
+    except ImportError as error:
+        raise missing_module("A folder of Parquet files", "dask", error) from None
     model = load_model(args.model, "; the order is MODEL INPUT")
     _check_folder(args.output, args.force)
     try:

@@ -8,8 +8,6 @@ import reprlib
 from collections.abc import Sequence
 from enum import IntEnum
 
-from .._utils.extras import install
-
 # Characters of a user's text, such as a cell of a table, that a message repeats.
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 60
@@ -77,9 +75,3 @@ def one_line(error: BaseException) -> str:
     else:
         text = str(error) or type(error).__name__
     return " ".join(text.split())
-
-
-def missing_extra(what: str, extra: str, error: ImportError) -> CommandError:
-    """The error for an optional library that is not installed."""
-    need = "need" if what.endswith("s") else "needs"
-    return CommandError(f"{what} {need} the extra `{extra}`: {install(extra)}; {one_line(error)}")

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any
 from uuid import uuid4
 
-from .._utils.extras import install
+from .._utils.extras import missing_module
 
 # For workers that we start, settings of Dask. By default they give memory back to the system as soon as it is free, and to
 # get it again takes as long as many products. With these, arrays of up to 32 MB, the most that glibc allows, keep it.
@@ -132,7 +132,7 @@ def find_client() -> Any:
     try:
         from dask.distributed import get_client
     except ImportError as error:
-        raise ImportError(f"Fits on a cluster need Dask: {install('dask')}.") from error
+        raise missing_module("A fit on a cluster", "dask", error) from error
     try:
         return get_client()
     except ValueError as error:

@@ -22,12 +22,43 @@ from .extension import Extension
 from .lazy import stays_lazy, takes_dask
 from .streaming import Streaming
 
+_NO_LAYOUT = "the optimum has no such setting; pictures are drawn by elliptope.plotting.EmbeddingDisplay"
+_NO_DESCENT = "the solver stops when the optimum is proved, to `tol`, wherever it starts"
+_BANDWIDTH = "use `bandwidth`, σ in exp(-‖x-y‖²/σ²), of SDPEmbedding and DiffusionMap"
+# Parameters of UMAP, t-SNE, SpectralEmbedding and diffusion maps that have other names here, or none.
+_FOREIGN = {
+    "min_dist": _NO_LAYOUT,
+    "spread": "use `spreads` of MultiscaleEmbedding, or `spread` of SDPEmbedding; neither shapes a picture, as UMAP's does",
+    "early_exaggeration": _NO_LAYOUT,
+    **dict.fromkeys(("n_epochs", "n_iter", "learning_rate", "init", "eigen_solver", "eigen_tol"), _NO_DESCENT),
+    "perplexity": "use `n_neighbors`",
+    "affinity": "use `kernel`, and `metric` for distances",
+    "gamma": f"{_BANDWIDTH}; it is gamma**-0.5",
+    "sigma": _BANDWIDTH,
+    "epsilon": _BANDWIDTH,
+    "metric_kwds": "use kernel=Neighbors(metric=..., metric_params=...), of elliptope.kernels",
+    "metric_params": "use kernel=Neighbors(metric=..., metric_params=...), of elliptope.kernels",
+    "densmap": "use SDPEmbedding, in which rows of sparse regions lie farther out",
+    "target_metric": "labels are not used",
+    "n_evecs": "use `n_components`",
+    "transform_seed": "`transform` is not random",
+}
+
 
 class Embedding(Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of all estimators: scikit-learn's conventions for rows in and columns out."""
 
     normalize: str | None
     n_components_: int
+
+    def __new__(cls, *args: Any, **parameters: Any) -> Embedding:
+        """Refuse parameters of other libraries, and name ours; not in ``__init__``, whose signature scikit-learn reads."""
+        if parameters.keys() & _FOREIGN.keys():
+            own = cls._get_param_names()
+            advice = [f"`{name}`: {_FOREIGN[name]}." for name in parameters if name in _FOREIGN and name not in own]
+            if advice:
+                raise TypeError(f"{cls.__name__} has no {' '.join(advice)} Its parameters are {', '.join(own)}.")
+        return super().__new__(cls)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)  # here scikit-learn wraps the methods that a class defines

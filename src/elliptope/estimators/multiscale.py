@@ -27,7 +27,7 @@ from .diagonals import KernelDiagonal
 from .extension import Numbers, unit_rows
 from .lazy import takes_dask
 from .pose import Posed, pose
-from .progress import with_callbacks
+from .progress import begin_callbacks, with_callbacks
 from .starts import Start
 from .training import MultiscaleTraining, Scale
 
@@ -139,6 +139,7 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         ``sample_weight`` and ``checkpoint`` as for :class:`~elliptope.SDPEmbedding`.
         """
         settings = self._check_parameters()
+        begin_callbacks(self, len(settings[0]))
         posed = pose(X, sample_weight, self, checkpoint=checkpoint)
         with device_errors(posed.device):
             return self._fit(posed, *settings)._follow(X)

@@ -5,57 +5,105 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from itertools import islice
 from typing import Any
 
 from .._utils.notebook import NotebookBar, open_output
 from ..sdp import Progress
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as tears_down
 except ImportError:  # scikit-learn before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Used where scikit-learn has no callbacks."""
 
-    def with_callbacks(method: Callable) -> Callable:
+    def tears_down(method: Callable) -> Callable:
         return method
 
 
-__all__ = ["CallbackSupportMixin", "progress_callback", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "begin_callbacks", "progress_callback", "with_callbacks"]
+
+# Parts of a program that callbacks count.
+_STEPS = 100
+
+
+def with_callbacks(fit: Callable) -> Callable:
+    """End the tasks of callbacks with a ``fit`` that returns, and tear callbacks down after any."""
+
+    @tears_down
+    @wraps(fit)
+    def watched(estimator: Any, *args: Any, **kwargs: Any) -> Any:
+        fitted = fit(estimator, *args, **kwargs)
+        if hasattr(estimator, "_callback_fit_ctx"):
+            for task in reversed(list(islice(estimator._callback_fit_ctx, 2))):
+                task.call_on_fit_task_end(estimator=estimator)
+        return fitted
+
+    return watched
+
+
+def begin_callbacks(estimator: Any, programs: int = 1) -> None:
+    """Set up the callbacks of ``estimator``, if it has any, for a fit that solves this number of programs.
+
+    Their task is the fit. It has a subtask for all iterations, whose number is unknown, and one for every step of every
+    program, which bars count.
+    """
+    if getattr(estimator, "_skl_callbacks", None):
+        context = estimator._init_callback_context(max_subtasks=1 + _STEPS * programs)
+        context.call_on_fit_task_begin(estimator=estimator)
+        context.subcontext("iterations", max_subtasks=None).call_on_fit_task_begin(estimator=estimator)
 
 
 @contextmanager
 def progress_callback(estimator: Any, verbose: bool) -> Iterator[Callable[[Progress], bool] | None]:
     """What the solver should call after every iteration of ``estimator``'s fit; None when there is nothing to call.
 
-    Callbacks set by ``set_callbacks`` get one task per iteration, with its :class:`Progress` as ``metadata["progress"]``.
-    One that returns True stops the solve.
+    Callbacks that :func:`begin_callbacks` has set up get a task "iteration" for each, with its :class:`Progress` as
+    ``metadata["progress"]``. One that returns True stops the solve.
     """
-    context = None
-    if getattr(estimator, "_skl_callbacks", None):
-        context = estimator._init_callback_context(max_subtasks=None)
-        context.call_on_fit_task_begin(estimator=estimator)
+    context = getattr(estimator, "_callback_fit_ctx", None)
     if context is None and not verbose:
         yield None
         return
     output = open_output() if verbose else None
     bar = None if output is None else NotebookBar(output)
+    done = 0
+
+    def count(share: float) -> bool:
+        nonlocal done
+        stop = False
+        while done < int(_STEPS * share):
+            done += 1
+            stop |= _run_task(estimator, context, "step")
+        return stop
 
     def report(progress: Progress) -> bool:
+        share = _share(progress, estimator.tol)
         if bar is not None:
-            bar.update(_share(progress, estimator.tol), str(progress))
+            bar.update(share, str(progress))
         elif verbose:
             print(progress)
         if context is None:
             return False
-        task = context.subcontext(task_name="iteration")
-        metadata = {"progress": progress}
-        task.call_on_fit_task_begin(estimator=estimator, metadata=metadata)
-        return bool(task.call_on_fit_task_end(estimator=estimator, metadata=metadata))
+        _, iterations = islice(context, 2)
+        stop = _run_task(estimator, iterations, "iteration", {"progress": progress})
+        return count(share) or stop
 
     yield report
+    if context is not None:
+        count(1.0)
     if bar is not None:
         bar.close()
+
+
+def _run_task(estimator: Any, context: Any, name: str, metadata: Any = None) -> bool:
+    """A task without subtasks, which begins and ends here; whether a callback stops the fit."""
+    task = context.subcontext(name)
+    task.call_on_fit_task_begin(estimator=estimator, metadata=metadata)
+    return bool(task.call_on_fit_task_end(estimator=estimator, metadata=metadata))
 
 
 def _share(progress: Progress, tol: float) -> float:

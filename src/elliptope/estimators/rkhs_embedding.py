@@ -18,7 +18,7 @@ from .certified import CertifiedEmbedding, eigenvectors, outcome
 from .extension import LinearExtension
 from .lazy import takes_dask
 from .pose_rkhs import pose_rkhs
-from .progress import with_callbacks
+from .progress import begin_callbacks, with_callbacks
 from .training import RKHSTraining
 
 
@@ -148,6 +148,7 @@ class RKHSEmbedding(CertifiedEmbedding):
         self._check_solver_parameters()
         check_choice("normalize", self.normalize, (None, "unit"))
         refuse_device(self.device, X, "RKHSEmbedding")
+        begin_callbacks(self)
         posed = pose_rkhs(on_cpu(X), on_cpu(sample_weight), self)
         self._check_width(len(posed.given.w))
 

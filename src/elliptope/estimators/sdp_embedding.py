@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._utils.arrays import Array, as_numpy
+from .._utils.arrays import Array, as_numpy, row_norms
 from .._utils.callers import underflows_to_zero
 from .._utils.checks import check_choice, check_factor, check_integer, is_word
 from .._utils.threads import count_threads
@@ -30,7 +30,7 @@ from .diagonals import resolve_diagonal
 from .extension import Attention, Diagonal, Numbers
 from .lazy import takes_dask
 from .pose import Posed, draw_seed, pose
-from .progress import with_callbacks
+from .progress import begin_callbacks, with_callbacks
 from .starts import NO_START, Limits, Start, start_limits, truncated_start
 from .training import SDPTraining
 
@@ -224,6 +224,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         the products, for the same fit to go on from should the cluster fail.
         """
         self._check_parameters()
+        begin_callbacks(self)
         posed = pose(X, sample_weight, self, checkpoint=checkpoint)
         with device_errors(posed.device):
             return self._fit_posed(posed, start)._follow(X)
@@ -353,8 +354,12 @@ def _embed(
     device: Any | None,
 ) -> Array:
     """All components at rows X of these numbers."""
-    diagonal = _AnyLength(training.diagonal) if normalize == "unit" else training.diagonal
-    how = {"numbers": numbers, "n_jobs": count_threads(n_jobs), "device": device}
+    diagonal: Diagonal = training.diagonal
+    how: dict[str, Any] = {"numbers": numbers, "n_jobs": count_threads(n_jobs), "device": device}
+    if normalize == "unit":
+        diagonal = _AnyLength(diagonal)
+    elif largest := float(row_norms(training.components).max()):  # zero where the kernel is constant
+        how["largest"] = largest
     with device_errors(device):
         return training.extension.normalized(X, diagonal, training.spread, **how)
 

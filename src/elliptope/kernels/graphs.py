@@ -9,7 +9,7 @@ from scipy import sparse
 
 from .._utils.arrays import Array
 from .._utils.callers import warn
-from .._utils.checks import LARGEST_SQUARED
+from .._utils.checks import LARGEST_SQUARED, name_rows
 from .pairs import RIM, kth_distances
 
 # Relative difference of a distance and the distance back that may be due to rounding, even to single precision.
@@ -47,6 +47,7 @@ def graph_of(X: Any, n_neighbors: int, support: Array) -> tuple[sparse.csr_array
     n = len(support)
     i, j, d = entries(rows_of_distances(X, support)[support])
     check_distances(d)
+    _check_diagonal(i, j, d, support)
     i, j, d = with_itself(i, j, one_distance_per_pair(i, j, d, support), n)
     counts = np.bincount(i, minlength=n)
     if counts.min() < 2:
@@ -61,6 +62,16 @@ def graph_of(X: Any, n_neighbors: int, support: Array) -> tuple[sparse.csr_array
     scales = kth_distances(i, d, n, n_neighbors)
     check_scales(scales, support, "Give points that coincide once, with a larger sample_weight")
     return distance_graph(i, j, d, scales), scales
+
+
+def _check_diagonal(i: Array, j: Array, d: Array, rows: Array) -> None:
+    """Raise where points are not at distance zero of themselves: similarities are not."""
+    off = np.flatnonzero((i == j) & (d > _ITSELF * d.max(initial=0.0)))
+    if len(off):
+        raise ValueError(
+            f"`X` must be zero on the diagonal when it holds distances, got {d[off[0]]:.6g} in {name_rows(rows[i[off]])}. "
+            "Are these similarities? Then use kernel='precomputed', or turn them into distances."
+        )
 
 
 def rows_of_distances(X: Any, columns: Array) -> sparse.csr_array:

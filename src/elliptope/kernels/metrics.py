@@ -45,6 +45,12 @@ _NO_DIRECTION = (
     "`X` must have no rows without a direction: of zeros for metric='cosine', of equal numbers for 'correlation'. "
     "Leave out {}."
 )
+_NO_PLACE = (
+    "`X` must hold latitudes from -π/2 to π/2 and longitudes from -2π to 2π, in radians, for metric='haversine', got "
+    "{latitude:.6g} and {longitude:.6g}, in {{}}. Convert degrees by numpy.radians."
+)
+# Largest latitude and longitude, either way; both conventions for longitudes, and the rounding of single precision.
+_SPHERE = np.array([0.5 * np.pi, 2 * np.pi]) * (1 + 1e-6)
 # Rows on which a user's function is tried out.
 _TRIED = 64
 
@@ -166,6 +172,9 @@ class Correlation(Cosine):
 
 class Haversine(Minkowski):
     def prepare(self, X: Rows) -> Rows:
+        if len(off := np.flatnonzero((np.abs(X) > _SPHERE).any(axis=1))):
+            latitude, longitude = X[off[0]]
+            raise RowError(_NO_PLACE.format(latitude=latitude, longitude=longitude), off)
         latitude, longitude = np.ascontiguousarray(X[:, 0]), np.ascontiguousarray(X[:, 1])
         across = np.cos(latitude)
         return np.column_stack([across * np.cos(longitude), across * np.sin(longitude), np.sin(latitude)])

@@ -20,6 +20,7 @@ from scipy.spatial.distance import cdist
 
 from .._utils.arrays import Array
 from .._utils.blocks import blocks, rows_per_block
+from .._utils.extras import missing_module
 from .._utils.threads import in_order, openmp_threads, usable_cores
 from .distances import power_of_two
 from .metrics import Euclidean, Metric, Minkowski, Ordered, OtherMetric, Rows
@@ -335,7 +336,7 @@ def _approximate_index(X: Rows, n_neighbors: int, n_jobs: int, **metric: Any) ->
     try:
         from pynndescent import NNDescent
     except ImportError as error:
-        raise ImportError("search='approximate' needs pynndescent: pip install 'elliptope[neighbors]'.") from error
+        raise missing_module("search='approximate'", "neighbors", error) from error
     index = NNDescent(X, n_neighbors=max(2 * n_neighbors, 30), random_state=0, n_jobs=n_jobs, **metric)
     index.prepare()
     return index

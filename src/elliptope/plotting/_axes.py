@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._utils.extras import install
+from .._utils.extras import missing_module
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,7 +15,7 @@ def check_matplotlib(caller: str) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise ImportError(f"{caller} needs matplotlib, of the extra `plot`: {install('plot')}.") from error
+        raise missing_module(caller, "plot", error) from error
 
 
 def open_axes(ax: Any, caller: str, dimension: int = 2, size: tuple[float, float] | None = None) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array
-from .._utils.extras import install
+from .._utils.extras import missing_module
 from . import _style
 from ._axes import heading
 from ._gather import of_estimator
@@ -79,8 +79,8 @@ def interactive(
     """
     try:
         from plotly import graph_objects
-    except ImportError:
-        raise ImportError(f"`interactive` needs plotly, of the extra `notebook`: {install('notebook')}.") from None
+    except ImportError as error:
+        raise missing_module("`interactive`", "notebook", error) from None
     content = of_estimator(estimator, X, y, y_name=y_name, categorical=categorical, name=name)
     display = EmbeddingDisplay(**content)
     target, title = display._target(labels), display._y_title()

@@ -9,7 +9,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..._utils.arrays import Array
-from ..errors import TableError, missing_extra
+from ..._utils.extras import missing_module
+from ..errors import TableError
 from .base import Raw, Reader
 from .cells import texts_of
 
@@ -114,5 +115,5 @@ def pyarrow() -> tuple[Any, Any]:
         import pyarrow as pa
         import pyarrow.parquet as parquet
     except ImportError as error:
-        raise missing_extra("Parquet files", "cli", error) from None
+        raise missing_module("Parquet files", "cli", error) from None
     return pa, parquet
