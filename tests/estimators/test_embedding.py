@@ -276,7 +276,7 @@ class TestScikitLearn:
 
     def test_float32_and_lists(self):
         est = fit(RANK_4.astype(np.float32), bandwidth=2.0)
-        assert est.embedding_.dtype == np.float64
+        assert est.embedding_.dtype == np.float32
         np.testing.assert_allclose(gram(est), gram(fit(RANK_4.tolist(), bandwidth=2.0)), atol=1e-4)
 
     def test_verbose_prints_a_line_per_iteration(self, capsys):

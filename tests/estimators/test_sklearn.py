@@ -93,7 +93,8 @@ def test_single_precision_in_and_out(estimator, library):
     assert {name: np.asarray(values).dtype for name, values in found.items()} == dict.fromkeys(wanted, np.float32)
     for name in wanted:
         np.testing.assert_allclose(found[name], wanted[name], rtol=1e-4, atol=1e-4)
-    assert estimator.embedding_.dtype == np.float64
+    assert estimator.embedding_.dtype == np.float32
+    np.testing.assert_array_equal(estimator.embedding_, found["fit_transform"])
 
 
 @four

@@ -252,7 +252,7 @@ class TestArrays:
     @pytest.mark.parametrize(
         ("name", "change", "reason"),
         [
-            ("embedding", lambda a: a.astype(np.float32), "must have dtype '<f8', got '<f4'"),
+            ("eigenvalues", lambda a: a.astype(np.float32), "must have dtype '<f8', got '<f4'"),
             ("embedding", lambda a: a.astype(">f8"), "must have dtype '<f8', got '>f8'"),
             ("embedding", lambda a: a + 0j, "must have dtype '<f8'"),
             ("training.rows", lambda a: a.astype(float), "must have dtype '<i8'"),

@@ -99,7 +99,7 @@ def as_given(result: Any, X: Any, *, whole_rows: bool = True) -> Any:
     entries are. A warning names the rows.
     """
     if has_single_precision(X) and isinstance(result, np.ndarray):
-        result = _in_single(result, whole_rows)
+        result = in_single(result, whole_rows)
     if not is_foreign(X):
         return result
     xp = library(X)
@@ -108,7 +108,8 @@ def as_given(result: Any, X: Any, *, whole_rows: bool = True) -> Any:
     return xp.asarray(result if is_foreign(result) else np.array(result, order="C"), dtype=dtype, device=X.device)
 
 
-def _in_single(values: Array, whole_rows: bool) -> Array:
+def in_single(values: Array, whole_rows: bool = True) -> Array:
+    """The values in single precision; those beyond its range are scaled into it, with a warning (see :func:`as_given`)."""
     size, most = np.abs(values), float(np.finfo(np.float32).max)
     if whole_rows and values.ndim > 1 and values.shape[1]:
         size = size.max(axis=1, keepdims=True)

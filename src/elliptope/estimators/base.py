@@ -10,9 +10,9 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from .._utils.arrays import Array, is_foreign, namespace
+from .._utils.arrays import Array, has_single_precision, is_foreign, namespace
 from .._utils.callers import underflows_to_zero
-from .._utils.devices import as_given
+from .._utils.devices import as_given, in_single
 from .._utils.threads import count_threads
 from ..kernels.choice import find_kernel
 from ..kernels.metrics import PRECOMPUTED
@@ -93,7 +93,9 @@ class Embedding(Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         return self
 
     def _follow(self, X: Any) -> Any:
-        """Under scikit-learn's ``array_api_dispatch``, fitted arrays are of the library of X; otherwise always of NumPy."""
+        """``embedding_`` in the precision of X; under scikit-learn's ``array_api_dispatch``, fitted arrays in its library."""
+        if has_single_precision(X):
+            self.embedding_ = in_single(self.embedding_)
         if get_config()["array_api_dispatch"] and is_foreign(X):
             for name in ("embedding_", "eigenvalues_"):
                 if name in vars(self):

@@ -169,9 +169,11 @@ def _feasible_factor(Xi: Array, d: Array) -> Array:
 
 
 def _check_equal(what: str, held: Any, expected: Any) -> None:
-    difference = float(np.max(np.abs(np.asarray(held) - expected), initial=0.0))
+    held = np.asarray(held)
+    rounding = max(_ROUNDING, float(np.finfo(held.dtype).eps)) if held.dtype.kind == "f" else _ROUNDING
+    difference = float(np.max(np.abs(held - expected), initial=0.0))
     size = float(np.max(np.abs(expected), initial=0.0))
-    if not difference <= _ROUNDING * size:
+    if not difference <= rounding * size:
         raise InconsistentModelError(
             f"The parts of the model do not belong together: {what}, as held and as computed from the rest, differ by "
             f"{difference:.3g} (of {size:.3g})."

@@ -181,7 +181,7 @@ _TRAINING: dict[type, dict[str, Field]] = {
 _COMMON: dict[str, Field] = {
     "n_features_in_": Integer(low=1, size="p"),
     "n_components_": Integer(low=1, size="k"),
-    "embedding_": Floats("N", "k"),
+    "embedding_": Floats("N", "k", single=True),
 }
 _CERTIFIED: dict[str, Field] = {
     "certificate_": CERTIFICATE,

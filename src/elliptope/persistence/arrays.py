@@ -19,23 +19,27 @@ class ArrayField(Field):
 
     dtype: str
     shape: tuple[str, ...]
+    single: bool = False  # whether float32 is stored as it is
 
     def pack(self, value: Any, place: str, packing: Packing) -> dict[str, Any]:
-        array = np.asarray(as_numpy(value), dtype=self.dtype)
+        array = np.asarray(as_numpy(value))
+        dtype = "<f4" if self.single and array.dtype == np.float32 else self.dtype
+        array = np.asarray(array, dtype=dtype)
         if not array.flags.forc:
             array = array.copy(order="K")
         self.check(array, place)
         packing.arrays[place] = array
-        return {"array": place, "dtype": self.dtype, "shape": list(array.shape), "fortran_order": is_fortran(array)}
+        return {"array": place, "dtype": dtype, "shape": list(array.shape), "fortran_order": is_fortran(array)}
 
     def unpack(self, stored: Any, place: str, reading: Reading) -> Array:
         declared = take(stored, ("array", "dtype", "shape", "fortran_order"), place)
         shape, fortran_order = declared["shape"], declared["fortran_order"]
         if declared["array"] != place:
             raise ModelFileError(f"`{place}` must refer to the array of that name, got {shown(declared['array'])}")
-        if declared["dtype"] != self.dtype:
+        dtype = declared["dtype"]
+        if dtype != self.dtype and not (self.single and dtype == "<f4"):
             raise ModelFileError(
-                f"`{place}` must have dtype {self.dtype!r}, got {shown(declared['dtype'])}; object arrays, which hold "
+                f"`{place}` must have dtype {self.dtype!r}, got {shown(dtype)}; object arrays, which hold "
                 "pickles, are never read"
             )
         if not isinstance(shape, list) or not all(type(size) is int and 0 <= size <= LARGEST_INTEGER for size in shape):
@@ -43,7 +47,7 @@ class ArrayField(Field):
         if not isinstance(fortran_order, bool):
             raise ModelFileError(f"`{place}` must have true or false as fortran_order, got {shown(fortran_order)}")
         reading.agree(place, self.shape, tuple(shape))
-        array = reading.archive.array(place, self.dtype, tuple(shape), fortran_order)
+        array = reading.archive.array(place, dtype, tuple(shape), fortran_order)
         self.check(array, place)
         self.check_sizes(array, place, reading.sizes)
         return array
@@ -61,8 +65,8 @@ class Floats(ArrayField):
 
     dtype = "<f8"
 
-    def __init__(self, *shape: str, positive: bool = False, squared: bool = False) -> None:
-        self.shape, self.positive, self.squared = shape, positive, squared
+    def __init__(self, *shape: str, positive: bool = False, squared: bool = False, single: bool = False) -> None:
+        self.shape, self.positive, self.squared, self.single = shape, positive, squared, single
 
     def check(self, array: Array, place: str) -> None:
         if not np.isfinite(array).all() or (self.positive and not (array > 0).all()):
