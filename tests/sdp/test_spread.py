@@ -152,7 +152,8 @@ class TestSymmetricPrograms:
     @pytest.mark.parametrize("seed", [183, 229, 420])
     def test_the_dual_takes_over_where_the_ascent_by_columns_makes_no_progress(self, seed, monkeypatch):
         J, eta = random_program(seed)
-        monkeypatch.setattr("elliptope.sdp.ascent.concave.can_use_dual", lambda meter: False)  # the schedule of large programs
+        # The schedule of large programs.
+        monkeypatch.setattr("elliptope.sdp.ascent.concave.can_use_dual", lambda meter: False)
         assert solve(J, spread=eta, rng=0).status == "optimal"
 
 

@@ -50,6 +50,7 @@ class Embedding(Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
     normalize: str | None
     n_components_: int
+    embedding_: Array
 
     def __new__(cls, *args: Any, **parameters: Any) -> Embedding:
         """Refuse parameters of other libraries, and name ours; not in ``__init__``, whose signature scikit-learn reads."""
@@ -93,7 +94,10 @@ class Embedding(Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         return self
 
     def _follow(self, X: Any) -> Any:
-        """``embedding_`` in the precision of X; under scikit-learn's ``array_api_dispatch``, fitted arrays in its library."""
+        """``embedding_`` in the precision of X; under scikit-learn's ``array_api_dispatch``, of its library.
+
+        Otherwise fitted arrays are always of NumPy.
+        """
         if has_single_precision(X):
             self.embedding_ = in_single(self.embedding_)
         if get_config()["array_api_dispatch"] and is_foreign(X):

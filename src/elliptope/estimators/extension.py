@@ -36,8 +36,8 @@ Numbers = Sequence[int] | Array
 # Radii are capped so that their squares, the values b(x, x) of the learned kernel, stay finite.
 _MAX_LOG_RADIUS = 0.5 * math.log(np.finfo(float).max) - 1
 # Radii, in units of the largest of a training point, of outliers and of rows given by mistake: with the paper's d(x), such a
-# row has a millionth of the density at the loneliest training point. Those of held-out rows stay below 40, except where columns
-# have heavy tails.
+# row has a millionth of the density at the loneliest training point. Those of held-out rows stay below 40, except where
+# columns have heavy tails.
 _FAR = 1000.0
 
 
