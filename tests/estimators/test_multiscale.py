@@ -172,3 +172,20 @@ def test_weights_are_kept_as_given(density, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "m").training_.given_weights, est.training_.given_weights)
     once = MultiscaleEmbedding(density=density, random_state=0).fit(X[:-1], sample_weight=expected)
     np.testing.assert_allclose(est.embedding_[:149] @ est.embedding_[:149].T, once.embedding_ @ once.embedding_.T, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("est", "message"),
+    [
+        (MultiscaleEmbedding(metric="chebyshev"), "metric='chebyshev' and n_neighbors=15. Choose another `metric`"),
+        (SDPEmbedding(kernel="overlap", metric="hamming", spread=0.1, n_neighbors=7), "metric='hamming' and n_neighbors=7"),
+        (SDPEmbedding(kernel="gaussian", bandwidth=1e9, spread=0.1), "bandwidth=1000000000.0. Decrease `bandwidth`"),
+    ],
+)
+def test_rows_that_are_all_equally_similar_are_refused_in_words(est, message):
+    """All their distances are the same, or as good as none; nobody has passed a `spread` to MultiscaleEmbedding."""
+    table = np.random.default_rng(0).permuted(np.tile(np.arange(40.0)[:, None], (1, 8)), axis=0)
+    table = table > 19.5 if est.metric == "chebyshev" else table / 1e3
+    with pytest.raises(ValueError, match="`X` must have rows that are not all equally similar") as caught:
+        est.fit(table)
+    assert message in str(caught.value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
@@ -28,6 +30,19 @@ NO_NEIGHBOURS = "No point has a neighbour within the bandwidth (K is the identit
 def is_identity(J: KernelOperator) -> bool:
     """Whether the kernel is the identity to rounding, scales of rows apart."""
     return bool((J.m <= (1 + _IDENTITY_KERNEL) * J.w * J.kernel_diagonal()).all())
+
+
+def check_contrast(posed: Posed, estimator: Any) -> None:
+    """Refuse rows that are all equally similar: a quadratic term has nothing to weigh them by."""
+    if float(as_numpy(posed.operator.contrast()).max()) > 0:
+        return
+    parameter = posed.rule.scale_parameter
+    value, change = getattr(estimator, parameter), f"Decrease `{parameter}`"
+    found = f"{parameter}={value!r}"
+    if parameter == "n_neighbors":
+        found = f"metric={estimator.metric!r} and {found}"
+        change = f"Choose another `metric`, or decrease `{parameter}` if points differ in their distances"
+    raise ValueError(f"`X` must have rows that are not all equally similar, as they are with {found}. {change}.")
 
 
 def warn_of_parts(J: KernelOperator, parameter: str) -> None:

@@ -20,7 +20,7 @@ from ..kernels.choice import KERNEL_NAMES, find_kernel, unknown_kernel
 from ..memory.device import device_errors
 from ..sdp import Certificate
 from ..sdp.spread import spread_weights
-from .advice import judge, warn_of_parts
+from .advice import check_contrast, judge, warn_of_parts
 from .base import KernelEmbedding
 from .certified import CertifiedEmbedding, eigenvectors
 from .diagonals import KernelDiagonal
@@ -148,6 +148,8 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         self._check_width(len(posed.given.w))
         A = posed.operator
         spreads = _spreads(times, A.n) if spreads is None else spreads
+        if any(spreads):
+            check_contrast(posed, self)
         if not all(spreads):
             warn_of_parts(A, posed.rule.scale_parameter)
         diagonal = KernelDiagonal(posed.kernel, A.M)

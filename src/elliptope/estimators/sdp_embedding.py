@@ -23,7 +23,7 @@ from ..memory.planner import OPERATORS
 from ..operators import TiledOperator
 from ..sdp import METHODS
 from ..sdp.spread import spread_weights
-from .advice import judge, warn_of_parts
+from .advice import check_contrast, judge, warn_of_parts
 from .base import KernelEmbedding, finish
 from .certified import CertifiedEmbedding, eigenvectors, outcome
 from .diagonals import resolve_diagonal
@@ -230,7 +230,9 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         """Solve a program that :func:`pose` has made for these parameters, and keep what follows."""
         self._check_width(len(posed.given.w))
         A, t = posed.operator, int(self.diffusion_time)
-        if not self.spread:
+        if self.spread:
+            check_contrast(posed, self)
+        else:
             warn_of_parts(A, posed.rule.scale_parameter)
         diagonal = resolve_diagonal(self.diagonal, posed.sample, posed.kernel, A)
         d = diagonal.on_sample(posed.point_rows, posed.sample.rows, A)
