@@ -26,8 +26,8 @@ from .steps import normalize_rows
 _PROVABLE = 0.8
 # Part of the absolute slacks by which gains by products of six digits and by exact ones may differ.
 _ROUGH_DIFFERENCE = 1e-6
-# Tests over which the gain, to this part of the tolerance, and its bound, to a factor of two, stay the same where H has
-# converged and products cannot show it: each of them asks for a defect of a fifth.
+# A solve ends where, over so many tests, the gain changes by less than this part of the tolerance and the bound tightens by
+# less than a factor of two: neither smaller defects nor more columns help.
 _TESTS = 3
 _SETTLED_GAIN = 0.1
 
@@ -176,10 +176,12 @@ class Loop:
                     return certificate
                 iterates = self.method(self.meter, trimmed, goal, self.rng)
                 continue
+            if self._bound_stalls(certificate):
+                return None
             escaped = self._escape(direction) if converged else None
             if escaped is not None:
                 iterates = self.method(self.meter, escaped, goal, self.rng)
-            elif stalled or self._bound_stalls(certificate):
+            elif stalled:
                 return None
             else:
                 level, target = 0.2 * level, 0.2 * target
@@ -232,7 +234,7 @@ class Loop:
         return certificate, direction, converged
 
     def _bound_stalls(self, certificate: Certificate) -> bool:
-        """Whether the gain has settled and the bounds of the last tests are no tighter, however small the defect."""
+        """Whether the gain has settled and the bounds of the last tests are no tighter."""
         if certificate.grade != "probabilistic":
             return False
         gain = self.last.gain
