@@ -180,3 +180,20 @@ def test_five_rows_of_a_kernel_of_all_pairs_without_overflow():
         est = MultiscaleEmbedding(kernel="gaussian", random_state=0).fit(np.arange(5.0)[:, None])
     assert est.status_ == "optimal"
     np.testing.assert_allclose(est.transform(np.arange(5.0)[:, None]), est.embedding_, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("est", "remedy"),
+    [
+        (MultiscaleEmbedding(metric="chebyshev"), "choose another `metric`, decrease `n_neighbors`"),
+        (SDPEmbedding(kernel="overlap", metric="hamming", spread=0.1, n_neighbors=7), "choose another `metric`, decrease"),
+        (SDPEmbedding(kernel="gaussian", bandwidth=1e9, spread=0.1), "decrease `bandwidth`"),
+    ],
+)
+def test_rows_that_are_all_equally_similar(est, remedy):
+    """All their distances are the same, or as good as none; nobody has passed a `spread` to MultiscaleEmbedding."""
+    table = np.random.default_rng(0).permuted(np.tile(np.arange(40.0)[:, None], (1, 8)), axis=0)
+    table = table > 19.5 if est.metric == "chebyshev" else table / 1e3
+    with pytest.warns(ConvergenceWarning, match=f"all rows are equally similar.*{remedy}"):
+        est.fit(table)
+    assert est.status_ == "degenerate"

@@ -93,9 +93,10 @@ def _advice(
 ) -> str:
     """How a fit ended that is not optimal, and what to change; ``parameter`` is the one that sets the scale of distances."""
     if constant:
+        metric = "choose another `metric`, " if parameter == "n_neighbors" else ""
         return (
-            f"the kernel is almost constant, and little more than rounding errors is left: decrease `{parameter}`, or check "
-            f"that the points differ."
+            f"all rows are equally similar, and little more than rounding errors is left: {metric}decrease `{parameter}`, or "
+            f"check that the rows differ."
         )
     remedy = ""
     if not d.all():

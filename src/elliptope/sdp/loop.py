@@ -27,6 +27,10 @@ from .steps import normalize_rows
 _PROVABLE = 0.8
 # Part of the absolute slacks by which gains by products of six digits and by exact ones may differ.
 _ROUGH_DIFFERENCE = 1e-6
+# A solve ends where, over so many tests, the gain changes by less than this part of the tolerance and the bound tightens by
+# less than a factor of two: neither smaller defects nor more columns help.
+_TESTS = 3
+_SETTLED_GAIN = 0.1
 
 
 class Progress(NamedTuple):
@@ -87,6 +91,7 @@ class Loop:
         self.iterate: Iterate | None = None
         self.best: Iterate | None = None  # of the largest gain: warm-up and added columns may descend
         self.estimate = self.certified = math.inf  # bounds on the gain
+        self.tested: list[tuple[float, float]] = []  # gain and gap of tests that missed the tolerance
         self.stop: str | None = None
         self.out_of_products = False
         # Products for a last bound are kept back.
@@ -176,6 +181,8 @@ class Loop:
                     return certificate
                 iterates = self.method(self.meter, trimmed, goal, self.rng)
                 continue
+            if self._bound_stalls(certificate):
+                return None
             escaped = self._escape(direction) if converged else None
             if escaped is not None:
                 iterates = self.method(self.meter, escaped, goal, self.rng)
@@ -233,6 +240,17 @@ class Loop:
             self.certified = min(self.certified, self.last.gain + certificate.gap)
         return certificate, direction, converged
 
+    def _bound_stalls(self, certificate: Certificate) -> bool:
+        """Whether the gain has settled and the bounds of the last tests are no tighter."""
+        if certificate.grade != "probabilistic":
+            return False
+        gain = self.last.gain
+        self.tested.append((gain, certificate.gap))
+        if len(self.tested) < _TESTS:
+            return False
+        before, gap = self.tested[-_TESTS]
+        return abs(gain - before) <= _SETTLED_GAIN * self.tol * gain and certificate.gap >= 0.5 * gap
+
     def _needed_stationarity(self, certificate: Certificate) -> float:
         """What it takes for B to be within ``tol`` of B*, well within where that is cheap: no less than the verdict asks."""
         null = certificate.null_space
@@ -248,7 +266,7 @@ class Loop:
         if direction is None:
             return None
         iterate, Z = self.last, direction[:, None]
-        if self.problem.spread:
+        if self.problem.spread and iterate.H.shape[1] <= self.problem.n:
             found = missing_columns(self.meter, iterate, direction, self.rng)
             Z = found if found.shape[1] else Z
         Z = Z / namespace(Z).max(abs(Z), axis=0)

@@ -63,14 +63,18 @@ def certify_by_tests(
     closer = saddle and iterate.quadratic is not None
     null: NullSpace | None = None
     # Without an ascent that could go on, what is zero to working precision is no saddle point.
-    reach = max(aims.get("slack", 0.0), 0.0 if saddle or found[name].exhausted else ZERO)
-    if "slack" in found and -found["slack"].lower <= reach and iterate.defect <= tuning.basin:
-        strict, null, met = _certify_null_space(meter, iterate, metrics["slack"], found["slack"], aims["slack"], rng)
+    # With a quadratic term any metric will do; slacks are not positive where the diagonal of J is estimated.
+    sharp = "slack" if iterate.quadratic is None else next(iter(metrics))
+    reach = max(aims.get(sharp, 0.0), 0.0 if saddle or found[name].exhausted else ZERO)
+    if sharp in found and -found[sharp].lower <= reach and iterate.defect <= tuning.basin:
+        strict, null, met = _certify_null_space(meter, iterate, sharp, metrics[sharp], found[sharp], aims[sharp], rng)
         if strict is not None and (strict.relative_gap <= tol or closer):
             return strict, None if strict.relative_gap <= tol else met
         certificate = _smaller(replace(certificate, null_space=null), strict)
     if closer:
-        return certificate, escape if -found[name].lower > aims[name] else None
+        # L has as many negative eigenvalues in every metric, and a few steps of Lanczos may meet them in one of them alone.
+        name = max(found, key=lambda name: -found[name].lower / aims[name])
+        return certificate, negative_direction(metrics[name], found[name]) if -found[name].lower > aims[name] else None
     # Nothing is sharper than Lanczos in the whole space.
     if certificate.relative_gap <= tol or iterate.gain <= 0 or found[name].exhausted:
         return certificate, escape
@@ -127,13 +131,13 @@ def _certify_shift(
 
 
 def _certify_null_space(
-    meter: Meter, iterate: Iterate, metric: Metric, ends: Ritz, aim: float, rng: np.random.Generator
+    meter: Meter, iterate: Iterate, name: str, metric: Metric, ends: Ritz, aim: float, rng: np.random.Generator
 ) -> tuple[Certificate | None, NullSpace | None, Array | None]:
     r"""For an H that has converged: the null space of L and a bound, None for what could not be shown.
 
     The third is a direction of negative curvature of L, if the test has met one.
 
-    Let θ be the smallest Ritz value of L on the complement of the range of H, whitened by the slack. Where θ is zero to
+    Let θ be the smallest Ritz value of L on the complement of the range of H, whitened by the metric. Where θ is zero to
     working precision, L has a larger null space. Else L is tested to be at least θ/4 there: then its null space is the range
     of H, the next eigenvalue is θ/4 or more, and L is psd but for the residual of H.
 
@@ -157,7 +161,7 @@ def _certify_null_space(
     if margin <= ZERO and not concave:
         return None, None, None
     null = None if concave else null_space_among(known.basis, known.values, lowest, iterate, metric)
-    certificate = _bound(meter, iterate, "slack", metric, max(known.shift(-margin, rounding), 0.0))
+    certificate = _bound(meter, iterate, name, metric, max(known.shift(-margin, rounding), 0.0))
     # With respect to a multiple of the identity that is taken off, a negative curvature says nothing of L.
     direction = metric.unwhiten(tested.direction[:, None])[:, 0] if concave and tested.direction is not None else None
     return replace(certificate, null_space=null), null, direction
