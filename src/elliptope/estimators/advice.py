@@ -95,8 +95,8 @@ def _advice(
     if constant:
         metric = "choose another `metric`, " if parameter == "n_neighbors" else ""
         return (
-            f"all rows are equally similar, and little more than rounding errors is left: {metric}decrease `{parameter}`, or "
-            f"check that the rows differ."
+            f"all rows are equally similar, and little more than rounding errors is left: {metric}decrease `{parameter}`, "
+            f"or check that the rows differ."
         )
     remedy = ""
     if not d.all():
