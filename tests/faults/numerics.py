@@ -195,7 +195,7 @@ WEIGHTS = [
         Error(r"`diagonal` must be positive and finite, got -1\.0 at row 40000\."),
     ),
 ]
-CONSTANT = Warned("status 'degenerate'.*decrease `bandwidth`, or check that the points differ", vanishes)
+CONSTANT = Warned("status 'degenerate'.*decrease `bandwidth`, or check that the rows differ", vanishes)
 BANDWIDTHS = [
     case("points that are all identical, σ given", lambda: fitted(EQUAL), CONSTANT),
     case("σ = 1e9 and more", lambda value: fitted(X, bandwidth=value), CONSTANT, values=(1e9, 1e18, 1e300)),
@@ -208,7 +208,7 @@ BANDWIDTHS = [
     case(
         "σ = 1e9, other operators",
         lambda value: fitted(X, bandwidth=1e9, operator=value, n_landmarks=5),
-        Warned("decrease `bandwidth`, or check that the points differ", finite),
+        Warned("decrease `bandwidth`, or check that the rows differ", finite),
         values=("tiled", "nystroem", "sparse"),
     ),
     case(
