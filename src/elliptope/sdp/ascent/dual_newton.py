@@ -83,9 +83,11 @@ def _step(point: _Point, damping: float) -> tuple[_Point | None, float]:
     what its quadratic model predicts or, where rounding hides that, if the error of diag X falls; else μ grows.
     """
     for _ in range(_ATTEMPTS):
-        h = point.newton_step(damping * min(1.0, point.error))
+        shift = damping * min(1.0, point.error)
+        h = point.newton_step(shift)
         new = _Point(point.T, point.e, point.u + h)
-        predicted = -float(point.gradient @ h + 0.5 * h @ point.curvature(h))
+        # -∇φᵀh - hᵀVh/2, as conjugate gradients make hᵀ(V + shift I)h = -∇φᵀh.
+        predicted = 0.5 * float(shift * (h @ h) - point.gradient @ h)
         visible = predicted > point.rounding
         if (visible and point.value - new.value >= 0.1 * predicted) or new.error < 0.9 * point.error:
             good = not visible or point.value - new.value > 0.7 * predicted
@@ -148,7 +150,7 @@ class _Point:
         mixed = values[:r, None] / np.maximum(values[:r, None] - values[None, r:], 1e-300)
         return P[:, :r], P[:, r:], mixed
 
-    def curvature(self, h: Array) -> Array:
+    def _curvature(self, h: Array) -> Array:
         r"""V h, V being a generalised Jacobian of the gradient:
 
         .. math:: V h = \operatorname{diag}\big(P (\Omega \circ P^\top \operatorname{Diag}(h) P) P^\top\big), \qquad
@@ -159,7 +161,7 @@ class _Point:
         A, B, mixed = self._split
         hA = h[:, None] * A
         inside, across = A.T @ hA, mixed * (hA.T @ B)
-        return row_dots(A, A @ inside) + 2 * row_dots(A, B @ across.T)
+        return row_dots(A, A @ inside + 2 * (B @ across.T))
 
     @cached_property
     def _curvature_diagonal(self) -> Array:
@@ -171,7 +173,7 @@ class _Point:
     def newton_step(self, shift: float) -> Array:
         """Solve (V + shift I) h = -gradient by conjugate gradients, to what Newton's method needs."""
         return _conjugate_gradients(
-            lambda h: self.curvature(h) + shift * h,
+            lambda h: self._curvature(h) + shift * h,
             -self.gradient,
             self._curvature_diagonal + shift,
             min(_FORCING, self.error),
