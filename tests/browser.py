@@ -67,17 +67,13 @@ class Browser:
         self.driver.quit()
         self._folder.cleanup()
 
-    def open(self, path, **window):
+    def open(self, path, width=1280, height=900, scheme="light", touch=False):
         """Open a report, in a window of this size, and wait until its map is drawn."""
-        self.visit(path, **window)
-        self.settle()
-
-    def visit(self, path, width=1280, height=900, scheme="light", touch=False):
-        """Open a file, in a window of this size."""
         self._command("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=touch)
         self._command("Emulation.setTouchEmulationEnabled", enabled=touch)
         self.prefer(scheme)
         self.driver.get(path.as_uri())
+        self.settle()
 
     def settle(self):
         """Wait until the map is drawn."""

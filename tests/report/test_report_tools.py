@@ -15,7 +15,6 @@ from sklearn.datasets import load_wine
 from common import WINE, WINE_CLASS, fit
 from elliptope import MultiscaleEmbedding
 from elliptope.plotting.targets import Classes, Values
-from elliptope.report import write_comparison
 from elliptope.report.content import collect
 from elliptope.report.numbers import count_text, fixed_text, number_text, percent
 
@@ -266,37 +265,3 @@ def test_numbers_are_written_one_way(open_report, wine):
     expected = ["0.900", "−1.250", "0.000", "0.000"]
     assert browser.run("return arguments[0].map(fixedText)", small) == expected == [fixed_text(value) for value in small]
     assert browser.run("return [0.1234, 1].map(percent)") == [percent(0.1234), percent(1)]
-
-
-def test_two_fits_side_by_side(browser, tmp_path):
-    path = tmp_path / "both.html"
-    one, two = fit(WINE), MultiscaleEmbedding(random_state=0).fit(WINE)
-    write_comparison(one, two, path, y=WINE_CLASS, titles=["Paper & co", "Two scales"], bandwidths=None, neighbors=None)
-    for width in (1280, 390):
-        browser.visit(path, width=width, height=844, touch=width < 600)
-        assert browser.overflow() == []
-        assert browser.driver.title == "Paper & co and Two scales"
-        first, second = browser.find_all("iframe")
-        browser.driver.switch_to.frame(first)
-        browser.settle()
-        browser.find("#query").send_keys("5, 7-9", chromium.ENTER)
-        browser.settle()
-        browser.driver.switch_to.default_content()
-        browser.driver.switch_to.frame(second)
-        browser.until("return view.selected?.length === 4")
-        assert browser.run("return view.selected") == [5, 7, 8, 9]
-        assert browser.driver.find_element("css selector", "h1").text == "Two scales"
-        browser.find("#clear").click()
-        browser.driver.switch_to.default_content()
-        browser.driver.switch_to.frame(first)
-        browser.until("return view.selected === null")
-        browser.driver.switch_to.default_content()
-    assert browser.run("return performance.getEntriesByType('resource').length") == 0
-    assert browser.errors() == []
-
-
-def test_fits_to_other_rows_are_not_compared(tmp_path):
-    with pytest.raises(ValueError, match="must be fitted to the same rows, got 178 and 100 rows"):
-        write_comparison(fit(WINE), fit(WINE[:100]), tmp_path / "both.html")
-    with pytest.raises(ValueError, match="`titles` must hold 2 titles, got 1"):
-        write_comparison(fit(WINE), fit(WINE), tmp_path / "both.html", titles=["one"])
