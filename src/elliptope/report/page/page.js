@@ -37,5 +37,3 @@ wireSelection();
 wireExport();
 wirePage();
 drawMap();
-/* Read by benchmarks. */
-requestAnimationFrame(() => performance.mark("map"));
