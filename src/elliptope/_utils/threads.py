@@ -174,11 +174,6 @@ def blas_threads() -> int:
     return _BLAS_THREADS.number()
 
 
-def openmp_threads(count: int) -> AbstractContextManager:
-    """A context in which OpenMP has ``count`` threads: scikit-learn's loops take all that there are, whatever ``n_jobs``."""
-    return _pools().limit(limits=count, user_api="openmp")
-
-
 @cache
 def has_fast_small_products() -> bool:
     """Whether several small products with BLAS are faster than a large one; on other processors they are slower."""

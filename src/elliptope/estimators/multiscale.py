@@ -92,7 +92,6 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
     normalize = None
     bandwidth = "auto"
     operator = "auto"
-    n_landmarks = 1000
     rank = "auto"
 
     def __init__(

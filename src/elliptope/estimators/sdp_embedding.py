@@ -88,16 +88,12 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         :math:`\min(1, \eta\, \lambda_1(J)/\operatorname{Tr} J)`. Its optimum is unique, the certificate bounds the distance
         of B to it, and the rank grows with η: 0.05 to 0.3 changes little but that, 1 gives tens of columns, and infinity
         the kernel of diffusion maps, B = Abar.
-    operator : {"auto", "dense", "tiled", "nystroem", "sparse"}
+    operator : {"auto", "dense", "tiled", "dask"}
         How the kernel is applied. ``"dense"`` stores it, which allows a proof. ``"tiled"`` recomputes it at every product;
-        the certificate is then proved at wide bandwidths, and probabilistic at others. ``"nystroem"`` replaces it by one of
-        low rank: the certificate is that of the surrogate, and its ``exact_interval`` says what follows for the exact
-        problem. ``"dask"`` is ``"tiled"``, or the kernel of neighbours, on a Dask cluster (:mod:`elliptope.distributed`), as
-        dask arrays are by default. ``"sparse"`` leaves out what is negligible (Gaussian kernels) or zero (kernels of
-        neighbours). ``"auto"``: dense as long as it fits, then tiled; a fit that does not fit into memory is refused before
-        it starts.
-    n_landmarks : int
-        For ``operator="nystroem"``.
+        the certificate is then proved at wide bandwidths, and probabilistic at others. ``"dask"`` is ``"tiled"``, or the
+        kernel of neighbours, on a Dask cluster (:mod:`elliptope.distributed`), as dask arrays are by default. ``"auto"``:
+        dense as long as it fits, then tiled; a fit that does not fit into memory is refused before it starts. A kernel of
+        neighbours is always stored as a sparse matrix.
     solver : {"auto", "power"}
         ``"power"`` is Algorithm 1 of the paper.
     rank : int or "auto"
@@ -163,7 +159,6 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         diffusion_time: int = 1,
         spread: float = 0.0,
         operator: str = "auto",
-        n_landmarks: int = 1000,
         solver: str = "auto",
         rank: int | str = "auto",
         tol: float = 1e-6,
@@ -183,7 +178,6 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         self.diffusion_time = diffusion_time
         self.spread = spread
         self.operator = operator
-        self.n_landmarks = n_landmarks
         self.solver = solver
         self.rank = rank
         self.tol = tol
@@ -296,7 +290,6 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         if find_kernel(self.kernel) is None:
             raise unknown_kernel(self.kernel, KERNEL_NAMES)
         check_choice("operator", self.operator, ("auto", *OPERATORS, DASK))
-        check_integer("n_landmarks", self.n_landmarks, 1)
         check_choice("solver", self.solver, tuple(METHODS))
         check_integer("n_neighbors", self.n_neighbors, 1)
         check_integer("diffusion_time", self.diffusion_time, 1)

@@ -160,9 +160,8 @@ def bound(
     probability: float,
     operator: Operator,
     null: NullSpace | None = None,
-    extra: float = 0.0,
 ) -> Certificate:
-    r"""p⋆ ≤ Σy + sm + extra, with the rounding of the sums on the safe side; and what J itself may be wrong by.
+    r"""p⋆ ≤ Σy + sm, with the rounding of the sums on the safe side; and what J itself may be wrong by.
 
     Any numbers y give a bound, but the objective is attained only as exactly as products with H were computed. The diagonal,
     where it was part of them, has put :math:`\sum_i |h_i \cdot \delta p_i| \le \sum_i \rho_i` into it, as rows of H have
@@ -172,7 +171,7 @@ def bound(
     n, weight = iterate.slack.shape[0], metric.total(iterate.objective)
     core, offset = absolute_total(iterate.slack), absolute_total(iterate.offset)
     quadratic = 0.0 if iterate.quadratic is None else iterate.quadratic.square + iterate.quadratic.own
-    gap = s * weight + extra + 2 * n * UNIT * (core + quadratic + (s * weight if s < math.inf else 0.0)) + total(rounding)
+    gap = s * weight + 2 * n * UNIT * (core + quadratic + (s * weight if s < math.inf else 0.0)) + total(rounding)
     gain = iterate.gain
     # J is diagonal, unless all that is beside the diagonal is lost in its rounding.
     if iterate.isolated and (iterate.quadratic is not None or operator.uncoupled or not largest(rounding) > 0):
@@ -186,7 +185,7 @@ def bound(
         gap=gap,
         grade=grade,
         failure_probability=probability,
-        min_eigenvalue=-s * metric.largest - extra,
+        min_eigenvalue=-s * metric.largest,
         stationarity=iterate.stationarity + displaced,
         gain=gain,
         weights=name,
