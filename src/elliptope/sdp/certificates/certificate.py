@@ -5,8 +5,8 @@ An iterate gives :math:`L = \operatorname{Diag}(y) - J` and, for any metric M wi
 
 .. math:: L + s M \succeq 0 \quad\Longrightarrow\quad p_\star \le \sum y + s m .
 
-The metric ``1`` gives the additive bound, ``Diag(y)`` the multiplicative one, and ``Diag(y - diag(J))`` its shift-invariant
-form, for which s is the relative gap itself. An operator that has a metric of its own is measured by that.
+The metric ``1`` gives the additive bound, and for ``Diag(y - diag(J))``, the slack, s is the relative gap itself. An operator
+that has a metric of its own is measured by that.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Certificate:
         Objective less Tr J (the offset of the operator, in general), the denominator of ``relative_gap``: what is won over
         B = Diag(d), also with a quadratic term. Where J is diagonal there is none, and Σ|J_ii|, or else the sum of the
         metric, takes its place.
-    weights : {"slack", "multiplicative", "additive", "mixed", "own"}
+    weights : {"slack", "additive", "mixed", "own"}
         In which metric the bound was taken.
     null_space : NullSpace or None
         Nullity of L to working precision, its next eigenvalue and whether B* is the only optimum, when a proof made them
@@ -143,7 +143,6 @@ def dual_metrics(iterate: Iterate) -> dict[str, Metric]:
     size = max(absolute_total(iterate.y), total(iterate.pull)) / n
     candidates = {
         "slack": iterate.slack,
-        "multiplicative": iterate.y,
         "additive": namespace(iterate.y).full_like(iterate.y, size if size > 0 else 1.0),
     }
     if iterate.quadratic is not None:  # at s = 1 and J ⪰ 0 slack and y vanish
