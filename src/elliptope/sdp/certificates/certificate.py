@@ -5,7 +5,7 @@ An iterate gives :math:`L = \operatorname{Diag}(y) - J` and, for any metric M wi
 
 .. math:: L + s M \succeq 0 \quad\Longrightarrow\quad p_\star \le \sum y + s m .
 
-The metric ``1`` gives the additive bound, and for ``Diag(y - diag(J))``, the slack, s is the relative gap itself. An operator
+The metric ``1`` gives the additive bound; with ``Diag(y - diag(J))``, the slack, s is the relative gap itself. An operator
 that has a metric of its own is measured by that.
 """
 
