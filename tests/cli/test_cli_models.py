@@ -1,9 +1,5 @@
 """Models: `fit`, `transform`, `certify` and `info` give what the same steps give in Python."""
 
-import importlib.util
-import re
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -15,24 +11,6 @@ from elliptope import SDPEmbedding, load, operators
 from elliptope.cli import load_pipeline
 from elliptope.cli.fitting import certificate_facts
 from elliptope.persistence import save
-
-# Two ways for the compiled steps to be missing: no file, and a file that cannot be loaded.
-ABSENT = "import sys; sys.modules['elliptope.sdp._steps'] = None"
-BROKEN = """
-import importlib.util, sys
-
-class Broken:
-    def find_spec(self, name, path, target=None):
-        return importlib.util.spec_from_loader(name, self) if name == "elliptope.sdp._steps" else None
-
-    def create_module(self, spec):
-        return None
-
-    def exec_module(self, module):
-        raise ImportError("wrong ELF class")
-
-sys.meta_path.insert(0, Broken())
-"""
 
 
 class TestModels:
@@ -223,16 +201,6 @@ class TestInfo:
         facts = cli("info", "--json").json
         assert facts["numpy"] == np.__version__
         assert b"scikit-learn" in cli("info").out
-
-    def test_compiled_steps(self, cli):
-        built = importlib.util.find_spec("elliptope.sdp._steps") is not None
-        assert cli("info", "--json").json["compiled_steps"].startswith("in use" if built else "not in use: not built")
-
-    @pytest.mark.parametrize(("cause", "reason"), [(ABSENT, "not built .*no C compiler"), (BROKEN, "wrong ELF class")])
-    def test_why_compiled_steps_are_not_in_use(self, cause, reason):
-        script = f"{cause}\nfrom elliptope.cli import main\nmain(['info'])"
-        told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-        assert re.search(rf"^compiled_steps +not in use: {reason}", told, flags=re.MULTILINE)
 
     def test_model(self, cli, model, reference):
         facts = cli("info", model, "--json").json

@@ -2,6 +2,7 @@
 
 import html
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -79,9 +80,9 @@ def test_the_table_says_what_a_quadratic_term_and_an_approximate_kernel_add():
     spread = SDPEmbedding(bandwidth=3.0, spread=0.3, random_state=0).fit(WINE).certificate_
     rows = dict(Cells(spread._repr_html_()).rows)
     assert float(rows["distance of B to the optimum"].split()[2]) >= spread.distance_bound
-    few = SDPEmbedding(bandwidth=3.0, operator="nystroem", n_landmarks=50, random_state=0).fit(WINE).certificate_
-    low, high = few.exact_interval
-    rows = dict(Cells(few._repr_html_()).rows)
+    rough = replace(spread, error_below=0.5, error_above=0.25)
+    low, high = rough.exact_interval
+    rows = dict(Cells(rough._repr_html_()).rows)
     assert rows["optimum of the exact problem"] == f"from {low:.10g} to {high:.10g}"
 
 

@@ -27,14 +27,7 @@ from ..kernels.search import near_rows_together
 from ..kernels.stationary import has_profile
 from ..memory.device import check_device_memory, device_errors
 from ..memory.planner import choose_operator, size_of
-from ..operators import (
-    DenseOperator,
-    KernelOperator,
-    NystroemOperator,
-    SparseOperator,
-    TiledOperator,
-    TruncatedOperator,
-)
+from ..operators import DenseOperator, KernelOperator, SparseOperator, TiledOperator
 from ..operators.base import Operator
 from ..operators.polynomial import diffused_cost, diffused_values
 from .data import Rows, validate_rows
@@ -152,7 +145,7 @@ def pose(X: Any, sample_weight: Any, estimator: Any, *, only: str | None = None,
             if rule.uses_device:
                 parameters["device"] = device
             kernel = rule.fit(given.X, sample.rows, **parameters)
-            J = _build(operator, kernel, sample.w, estimator, n_jobs, device)
+            J = _build(operator, kernel, sample.w, n_jobs, device)
     return Posed(given, sample, rule, kernel.without_matrix().on(None), J, device)
 
 
@@ -207,7 +200,6 @@ def _plan(size: tuple[int, int] | None, estimator: Any, only: str | None, n_jobs
         n_threads=n_jobs,
         verbose=bool(estimator.verbose),
         rank=estimator.rank,
-        n_landmarks=estimator.n_landmarks,
         n_neighbors=estimator.n_neighbors,
     )
 
@@ -219,13 +211,14 @@ def _plan_on(device: Any, size: tuple[int, int], rule: KernelRule, estimator: An
     """
     auto, asked = str(estimator.device) == "auto", getattr(estimator, "operator", "auto")
     recomputed = isinstance(rule, NamedKernel) or has_profile(rule)
-    possible = ("sparse",) if rule.operators == ("sparse",) else ("tiled", "dense")[not recomputed :]
+    of_neighbors = rule.operators == ("sparse",)
+    possible = () if of_neighbors else ("tiled", "dense")[not recomputed :]
     if asked not in ("auto", *possible):
         if auto:
             return asked, None
         allowed = ", ".join(map(repr, ("auto", *possible)))
         raise ValueError(f"`operator` must be one of {allowed} on a device, got {asked!r}; use device='cpu'.")
-    operator = possible[0] if asked == "auto" else asked
+    operator = "sparse" if of_neighbors else possible[0] if asked == "auto" else asked
     if auto and size[0] < _WORTH_A_DEVICE[operator]:
         return operator, None
     check_device_memory(*size, operator, device, estimator.n_neighbors)
@@ -274,9 +267,7 @@ def _build_on(device: Any, name: str, kernel: FittedKernel, w: Array, n_jobs: in
     return CudaOperator(kernel.formula, torch.tensor(kernel.points, device=device), w)
 
 
-def _build(
-    name: str, kernel: FittedKernel, w: Array, estimator: Any, n_jobs: int, device: Any | None = None
-) -> KernelOperator:
+def _build(name: str, kernel: FittedKernel, w: Array, n_jobs: int, device: Any | None) -> KernelOperator:
     """The operator of that name on the points of the kernel."""
     if device is not None:
         return _build_on(device, name, kernel, w, n_jobs)
@@ -284,16 +275,5 @@ def _build(
         return SparseOperator(kernel.matrix(n_jobs), w, n_jobs)
     if name == "dense":
         return DenseOperator(kernel.matrix(n_jobs), w)
-    assert isinstance(kernel, FittedFormula)  # no other kernel names these operators
-    formula, points = kernel.formula, kernel.points
-    tiled = TiledOperator(formula, points, w, n_jobs=n_jobs)
-    if name == "tiled":
-        return tiled
-    degrees, error = tiled.m, float(tiled.degree_error.max())
-    del tiled  # the tiles are not needed any more
-    if name == "sparse":
-        return TruncatedOperator(formula, points, degrees, w, degree_error=error, n_jobs=n_jobs)
-    seed = draw_seed(estimator.random_state)
-    return NystroemOperator(
-        formula, points, estimator.n_landmarks, w, degrees=degrees, degree_error=error, rng=seed, n_jobs=n_jobs
-    )
+    assert isinstance(kernel, FittedFormula)  # no other kernel names this operator
+    return TiledOperator(kernel.formula, kernel.points, w, n_jobs=n_jobs)

@@ -1,4 +1,4 @@
-"""Sparse matrices: the neighbour kernel, kernels cut off where they are negligible, and costs that users bring."""
+"""Sparse matrices: kernels of neighbours, and costs that users bring."""
 
 from __future__ import annotations
 
