@@ -124,17 +124,6 @@ def neighbors(X, w, n_jobs):
     return SparseOperator(K, w, n_jobs), exact, exact
 
 
-def distributed_neighbors(X, w, n_jobs):
-    cluster = dask_cluster.in_this_process()
-    from elliptope.distributed.neighbors import fit_neighbors
-    from elliptope.distributed.rows import RowBlocks
-    from elliptope.distributed.sparse import DistributedSparseOperator
-
-    _, rows = fit_neighbors(Neighbors(), X, RowBlocks.of_array(X), 9, cluster)
-    exact = long(NaiveNeighbors(X, 9).K)
-    return DistributedSparseOperator(rows, w), exact, exact
-
-
 def degrees(K, w):
     return (K @ (np.ones(len(K)) if w is None else long(w))).astype(float)
 
@@ -167,7 +156,6 @@ KERNELS = {
     "tiled-laplacian": tiled(LAPLACIAN),
     "dask": distributed(WIDE),
     "dask-laplacian": distributed(LAPLACIAN),
-    "dask-neighbors": distributed_neighbors,
     "nystroem": nystroem(WIDE, 40),
     "nystroem-narrow": nystroem(Gaussian(0.1), 9),
     "nystroem-polynomial": nystroem(POLYNOMIAL, 6),
