@@ -105,7 +105,7 @@ def find_cluster(
         refuse_device(device, X, "a fit on a cluster")  # tensors
     cluster, rows, shape = Cluster(), None, getattr(X, "shape", ())
     if remote and len(shape) == 2 and all(isinstance(size, Integral) for size in shape):
-        check_client(shape[0], shape[1], n_neighbors)
+        check_client(X.shape[0], X.shape[1], n_neighbors)
     if is_dask(X):
         X, rows = collect(X, cluster)
     return on_cpu(X), on_cpu(collect_vector(sample_weight, cluster)), RemoteFit(cluster, rows, there) if remote else None

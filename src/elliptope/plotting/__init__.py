@@ -3,7 +3,6 @@
 from .convergence import ConvergenceDisplay
 from .embedding import EmbeddingDisplay
 from .kernel import LearnedKernelDisplay
-from .path import PathDisplay
 from .spectrum import SpectrumDisplay
 
-__all__ = ["ConvergenceDisplay", "EmbeddingDisplay", "LearnedKernelDisplay", "PathDisplay", "SpectrumDisplay"]
+__all__ = ["ConvergenceDisplay", "EmbeddingDisplay", "LearnedKernelDisplay", "SpectrumDisplay"]
