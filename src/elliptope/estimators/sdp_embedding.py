@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -195,7 +194,6 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         y: Any = None,
         sample_weight: Array | None = None,
         start: Array | None = None,
-        checkpoint: str | os.PathLike | None = None,
     ) -> SDPEmbedding:
         """Solve the SDP on the rows of ``X`` (or on the kernel matrix ``X`` when precomputed).
 
@@ -206,12 +204,11 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         random one, such as that of the same rows at a nearby bandwidth; only the directions of its rows count. The optimum
         does not depend on it.
 
-        X may be an array or a data frame of Dask; see :mod:`elliptope.distributed`. ``checkpoint`` is then a file that keeps
-        the products, for the same fit to go on from should the cluster fail.
+        X may be an array or a data frame of Dask; see :mod:`elliptope.distributed`.
         """
         self._check_parameters()
         begin_callbacks(self)
-        posed = pose(X, sample_weight, self, checkpoint=checkpoint)
+        posed = pose(X, sample_weight, self)
         with device_errors(posed.device):
             return self._fit_posed(posed, start)._follow(X)
 

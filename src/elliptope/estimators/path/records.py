@@ -11,7 +11,6 @@ import numpy as np
 from scipy.linalg import orthogonal_procrustes
 
 from ..._utils.arrays import Array
-from ..._utils.notebook import table
 from ..._utils.rounding import round_up
 from ...sdp import Certificate
 
@@ -144,24 +143,6 @@ class Path:
         missing = f", {len(self.missing)} missing" if self.missing else ""
         number = f"{len(self.records)} {PLURALS[self.parameter]} from {low:.6g} to {high:.6g}"
         return f"{type(self).__name__}({number}: {counts}{missing})"
-
-    def _repr_html_(self) -> str:
-        """A row per record, for notebooks."""
-        named = f"{self.parameter} {SYMBOLS[self.parameter]}"
-        heads = (named, "status", "relative gap", "grade", "rank", "products", "seconds")
-        rows = [
-            (
-                f"{value:.6g}",
-                record.status,
-                f"at most {round_up(record.certificate.relative_gap)}",
-                record.certificate.grade,
-                str(len(record.eigenvalues)),
-                str(record.n_products),
-                f"{record.seconds:.2f}",
-            )
-            for value, record in zip(self.values, self.records, strict=True)
-        ]
-        return table(heads, rows) + (f"<p>{len(self.missing)} missing</p>" if self.missing else "")
 
 
 class BandwidthPath(Path):
