@@ -426,7 +426,7 @@ class TestMemory:
         assert self.peak(scratch, seal(bytes(directory))) < 3 * 2**20
 
     def test_a_long_header_is_not_read(self, scratch):
-        text = b'{"a": "' + b"x" * container.MODEL.largest_header + b'"}'
+        text = b'{"a": "' + b"x" * container.LARGEST_HEADER + b'"}'
         assert self.peak(scratch, with_header(model(), text)) < 3 * 2**20
         assert "more than the 16777216 that are allowed" in refused(scratch, with_header(model(), text))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Real
@@ -131,16 +130,11 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
 
     @with_callbacks
     @underflows_to_zero
-    def fit(
-        self, X: Array, y: Any = None, sample_weight: Array | None = None, checkpoint: str | os.PathLike | None = None
-    ) -> MultiscaleEmbedding:
-        """Solve the programs of all scales on the rows of ``X``.
-
-        ``sample_weight`` and ``checkpoint`` as for :class:`~elliptope.SDPEmbedding`.
-        """
+    def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> MultiscaleEmbedding:
+        """Solve the programs of all scales on the rows of ``X``; ``sample_weight`` as for ``SDPEmbedding``."""
         settings = self._check_parameters()
         begin_callbacks(self, len(settings[0]))
-        posed = pose(X, sample_weight, self, checkpoint=checkpoint)
+        posed = pose(X, sample_weight, self)
         with device_errors(posed.device):
             return self._fit(posed, *settings)._follow(X)
 

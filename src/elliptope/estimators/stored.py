@@ -119,7 +119,7 @@ _NULL_SPACE = OneOf(
         }
     }
 )
-CERTIFICATE = OneOf(
+_CERTIFICATE = OneOf(
     {
         Certificate: {
             "objective": Number(),
@@ -138,13 +138,13 @@ CERTIFICATE = OneOf(
         }
     }
 )
-STATUS = Choice(("optimal", "degenerate", "unconfirmed", "max_iter", "interrupted"))
+_STATUS = Choice(("optimal", "degenerate", "unconfirmed", "max_iter", "interrupted"))
 _SCALE: dict[str, Field] = {
     "diffusion_time": Integer(low=1),
     "spread": Number(),
     "weight": Number(positive=True),
-    "certificate": CERTIFICATE,
-    "status": STATUS,
+    "certificate": _CERTIFICATE,
+    "status": _STATUS,
     "eigenvalues": Floats("r"),
     "n_iter": Integer(),
     "n_products": Integer(),
@@ -184,8 +184,8 @@ _COMMON: dict[str, Field] = {
     "embedding_": Floats("N", "k", single=True),
 }
 _CERTIFIED: dict[str, Field] = {
-    "certificate_": CERTIFICATE,
-    "status_": STATUS,
+    "certificate_": _CERTIFICATE,
+    "status_": _STATUS,
     "n_iter_": Integer(),
     "n_products_": Integer(),
     "eigenvalues_": Floats("r"),

@@ -10,9 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._utils.arrays import Array
 from .._utils.callers import warn
-from ..estimators.path.path import check_bandwidths, follow_path
+from ..estimators.path.path import check_bandwidths, follow_path, shortcomings
 from ..estimators.path.records import BandwidthPath, PathRecord
-from ..estimators.path.walk import shortcomings
 from ..estimators.sdp_embedding import SDPEmbedding
 from ..kernels.choice import BUILT_IN
 from .fits import LIMITS, Limits, Slider, is_auto

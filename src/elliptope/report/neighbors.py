@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._utils.callers import warn
 from .._utils.checks import check_integer
+from ..estimators.path.path import record_of, shortcomings, walk
 from ..estimators.path.records import NeighborPath, PathRecord
-from ..estimators.path.walk import record_of, shortcomings, walk
 from .fits import LIMITS, Limits, Slider, has_neighbors, is_auto
 from .scales import ScaleRecord, scale_records
 
@@ -45,7 +45,7 @@ def neighbor_slider(
 
     missing: tuple[float, ...]
     try:
-        records, missing = walk("n_neighbors", [float(k) for k in others], solve, None, None, verbose)
+        records, missing = walk([float(k) for k in others], solve, None, verbose)
     except KeyboardInterrupt:  # before the first of them was done
         records, missing = (), tuple(map(float, others))
     drafts = [record for record in records if automatic and record.status == "max_iter"]

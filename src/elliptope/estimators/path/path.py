@@ -7,27 +7,32 @@ so that two of them point at the next.
 from __future__ import annotations
 
 import math
-import os
+import time
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from ..._utils.arrays import Array
-from ..._utils.callers import underflows_to_zero
+from ..._utils.callers import underflows_to_zero, warn
 from ..._utils.checks import check_callable, check_positive, check_verbose
 from ..._utils.devices import find_device, on_cpu
+from ..._utils.progress import ProgressBar
 from ...kernels.choice import BUILT_IN
 from ...sdp.steps import normalize_rows
+from ..certified import ZERO_COLUMNS
 from ..data import validate_rows
+from ..outliers import outlier_scores
 from ..sdp_embedding import SDPEmbedding
-from .checkpoint import Checkpoint
-from .records import BandwidthPath, PathRecord, align, widen
-from .walk import fingerprint, record_of, start_from, walk, warn_of_shortcomings
+from .records import PLURALS, SYMBOLS, BandwidthPath, PathRecord, align, widen
 
 # Entries of the spare column of a warm start.
 _PERTURBATION = 0.03
+# Values that a warning names for each status.
+_NAMED = 5
 
 __all__ = ["BandwidthPath", "PathRecord", "bandwidth_path"]
 
@@ -38,7 +43,6 @@ def bandwidth_path(
     bandwidths: Iterable[float],
     *,
     sample_weight: Array | None = None,
-    checkpoint: str | os.PathLike | None = None,
     callback: Callable[[PathRecord], Any] | None = None,
     verbose: bool = False,
     **parameters: Any,
@@ -54,10 +58,6 @@ def bandwidth_path(
     bandwidths : iterable of float
         σ > 0, in any order. Results come back in that order; a value given twice is solved once.
     sample_weight : (n,) array, optional
-    checkpoint : path, optional
-        File that is brought up to date after every bandwidth. If it exists, the bandwidths in it are not solved
-        again; others may be asked for than were before. It must stem from the same X, weights, parameters and version. Of
-        a callable ``diagonal`` the name is compared, not what it does.
     callback : callable, optional
         Called with every :class:`PathRecord` that is solved; a true return value stops the path.
     verbose : bool
@@ -85,10 +85,11 @@ def bandwidth_path(
     >>> path.aligned.shape, path.spectra.sum(axis=1)
     ((3, 50, 2), array([1., 1., 1.]))
     """
-    path = follow_path(
-        X, bandwidths, parameters, sample_weight=sample_weight, checkpoint=checkpoint, callback=callback, verbose=verbose
-    )
-    warn_of_shortcomings(path, checkpoint)
+    path = follow_path(X, bandwidths, parameters, sample_weight=sample_weight, callback=callback, verbose=verbose)
+    messages = [f"ended early, bandwidths missing: {len(path.missing)}."] if path.missing else []
+    messages += shortcomings("bandwidth", path.records)
+    if messages:
+        warn("bandwidth_path: " + " ".join(messages), ConvergenceWarning)
     return path
 
 
@@ -98,7 +99,6 @@ def follow_path(
     parameters: dict[str, Any],
     *,
     sample_weight: Array | None = None,
-    checkpoint: str | os.PathLike | None = None,
     callback: Callable[[PathRecord], Any] | None = None,
     verbose: bool = False,
     max_products: int | None = None,
@@ -112,7 +112,6 @@ def follow_path(
         estimator.set_params(device=str(own))
     given = validate_rows(on_cpu(X), on_cpu(sample_weight), estimator)
     X, w = given.X, given.w
-    file = None if checkpoint is None else Checkpoint(checkpoint, fingerprint("bandwidth", X, w, estimator), len(X))
 
     def solve(sigma: float, larger: Sequence[PathRecord]) -> PathRecord:
         est = clone(estimator).set_params(bandwidth=sigma)
@@ -121,8 +120,72 @@ def follow_path(
         # All components, whatever `n_components` and `normalize` show of them.
         return record_of(est, lambda: est.fit(X, sample_weight=w, start=start), lambda: est._extension_of(X))
 
-    records, missing = walk("bandwidth", values, solve, file, callback, verbose)
+    records, missing = walk(values, solve, callback, verbose)
     return BandwidthPath(records, missing, w)
+
+
+def walk(
+    values: list[float],
+    solve: Callable[[float, Sequence[PathRecord]], PathRecord],
+    callback: Callable[[PathRecord], Any] | None,
+    verbose: bool,
+) -> tuple[tuple[PathRecord, ...], tuple[float, ...]]:
+    """Records at the values, in their order, and the values that an interrupted path has not come to.
+
+    ``solve`` is given a value and the records at larger ones, in descending order.
+    """
+    done: dict[float, PathRecord] = {}
+    order = sorted(set(values), reverse=True)
+    bar = ProgressBar(len(order), bool(verbose))
+    try:
+        for value in order:
+            done[value] = record = solve(value, list(done.values()))
+            bar.update(len(done), str(record))
+            if callback is not None and callback(record):
+                break
+    except KeyboardInterrupt:
+        if not done:
+            raise
+    finally:
+        bar.close()
+    records = tuple(done[value] for value in values if value in done)
+    return records, tuple(value for value in values if value not in done)
+
+
+def record_of(est: SDPEmbedding, fit: Callable[[], Any], factor: Callable[[], Array]) -> PathRecord:
+    """The record of a fit of ``est``; ``factor`` gives all components at all rows."""
+    begin = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # there will be one for the whole path
+        warnings.filterwarnings("ignore", ZERO_COLUMNS)
+        fit()
+    if est.status_ == "interrupted":  # the fit has caught Ctrl-C, which was meant for the path
+        raise KeyboardInterrupt
+    return PathRecord(
+        bandwidth=math.nan if est.bandwidth_ is None else est.bandwidth_,
+        embedding=est.embedding_,
+        factor=factor(),
+        eigenvalues=est.eigenvalues_,
+        certificate=est.certificate_,
+        status=est.status_,
+        n_iter=est.n_iter_,
+        n_products=est.n_products_,
+        seconds=time.perf_counter() - begin,
+        outlier_scores=est.training_.in_order(outlier_scores(est)),
+    )
+
+
+def shortcomings(parameter: str, records: Sequence[PathRecord]) -> list[str]:
+    """A sentence for every status but "optimal"."""
+    messages = []
+    for status in sorted({record.status for record in records} - {"optimal"}):
+        values = [f"{getattr(record, parameter):.6g}" for record in records if record.status == status]
+        named = ", ".join(values[:_NAMED]) + (", …" if len(values) > _NAMED else "")
+        messages.append(
+            f"status {status!r} at {len(values)} of {len(records)} {PLURALS[parameter]} ({SYMBOLS[parameter]} = {named}): "
+            f"a fit at one of them says why, and what to change."
+        )
+    return messages
 
 
 def _predict(larger: Sequence[PathRecord], sigma: float, w: Array) -> Array | None:
@@ -135,10 +198,10 @@ def _predict(larger: Sequence[PathRecord], sigma: float, w: Array) -> Array | No
     and a column of small random entries: with a column to spare a second-order critical point is optimal, and without one
     the solver would widen H to make sure.
     """
-    H = start_from(larger[-1]) if larger else None
-    if H is None:
+    if not larger or not larger[-1].factor.any():  # a constant kernel has no directions
         return None
     rng = np.random.default_rng(0)  # decides nothing but how soon the optimum is found
+    H = normalize_rows(larger[-1].factor, np.random.default_rng(0))
     if len(larger) == 2:
         width = max(record.factor.shape[1] for record in larger)
         before, H = widen(normalize_rows(larger[0].factor, rng), width), widen(H, width)

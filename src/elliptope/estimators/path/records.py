@@ -16,13 +16,13 @@ from ..._utils.rounding import round_up
 from ...sdp import Certificate
 
 # Of the parameters that vary along paths.
-SYMBOLS = {"bandwidth": "σ", "spread": "η", "n_neighbors": "k"}
-PLURALS = {"bandwidth": "bandwidths", "spread": "spreads", "n_neighbors": "numbers of neighbours"}
+SYMBOLS = {"bandwidth": "σ", "n_neighbors": "k"}
+PLURALS = {"bandwidth": "bandwidths", "n_neighbors": "numbers of neighbours"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PathRecord:
-    """The optimum at one bandwidth, spread or number of neighbours.
+    """The optimum at one bandwidth or number of neighbours.
 
     Attributes
     ----------
@@ -39,12 +39,10 @@ class PathRecord:
     n_iter, n_products : int
     seconds : float
         Wall-clock time of the fit.
-    spread : float or None
-        η, where that is what varies along the path.
     n_neighbors : int or None
         k, where that is what varies along the path.
     outlier_scores : (n,) array or None
-        Of the training points, high for outliers; None in a record that comes from a file.
+        Of the training points, high for outliers.
     """
 
     bandwidth: float
@@ -56,13 +54,12 @@ class PathRecord:
     n_iter: int
     n_products: int
     seconds: float
-    spread: float | None = None
     n_neighbors: int | None = None
     outlier_scores: Array | None = None
 
     def __str__(self) -> str:
         c = self.certificate
-        parameter = next((name for name in ("spread", "n_neighbors") if getattr(self, name) is not None), "bandwidth")
+        parameter = "bandwidth" if self.n_neighbors is None else "n_neighbors"
         at = f"{SYMBOLS[parameter]} = {getattr(self, parameter):.6g}"
         return (
             f"{at}  {self.status}  gap {round_up(c.relative_gap)} ({c.grade})  "
@@ -101,7 +98,7 @@ class Path:
     def aligned(self) -> Array:
         r"""The embeddings with zeros up to a common width, each turned onto its neighbour; shape (m, n, k).
 
-        From the largest σ (or η), which is left as it is, to the smallest: :math:`\hat\Xi_\sigma = \Xi_\sigma Q` with the
+        From the largest σ, which is left as it is, to the smallest: :math:`\hat\Xi_\sigma = \Xi_\sigma Q` with the
         orthogonal Q for which :math:`\sum_i w_i \lVert \hat\xi_i(\sigma) - \hat\xi_i(\sigma') \rVert^2` is least, σ' being
         the next larger value. Points that move between two of these matrices have moved, while the columns of
         ``embedding`` may change sign or order. The columns here are therefore no eigenvectors.
@@ -185,34 +182,6 @@ class BandwidthPath(Path):
     def bandwidths(self) -> Array:
         """σ of every record, shape (m,)."""
         return self.values
-
-
-class SpreadPath(Path):
-    """What :func:`spread_path` returns.
-
-    Attributes
-    ----------
-    records : tuple of PathRecord
-        In the order in which the spreads were given.
-    missing : tuple of float
-        Spreads that an interrupted path has not come to; empty otherwise.
-    weights : (n,) array
-        The sample weights w.
-    spreads, spectra, aligned
-        Arrays with a row, or a matrix, per record.
-    """
-
-    parameter = "spread"
-
-    @property
-    def spreads(self) -> Array:
-        """η of every record, shape (m,)."""
-        return self.values
-
-    @property
-    def distance_bounds(self) -> Array:
-        """``certificate.distance_bound`` of every record, shape (m,)."""
-        return np.array([record.certificate.distance_bound for record in self.records])
 
 
 class NeighborPath(Path):
