@@ -191,17 +191,12 @@ class TestHeader:
             (("parameters", "kernel"), ["gaussian"], "must be a number"),
             (
                 ("parameters", "kernel"),
-                {"class": "Neighbors", "search": "quick", "metric": None, "metric_params": None},
-                "must be one of 'exact', 'approximate'",
-            ),
-            (
-                ("parameters", "kernel"),
-                {"class": "Overlap", "search": "exact", "metric": "my_module.f", "metric_params": None, "exponent": 2.0},
+                {"class": "Overlap", "metric": "my_module.f", "metric_params": None, "exponent": 2.0},
                 "must be one of 'braycurtis'",
             ),
             (
                 ("parameters", "kernel"),
-                {"class": "Overlap", "search": "exact", "metric": None, "metric_params": {"x": 1}, "exponent": 2.0},
+                {"class": "Overlap", "metric": None, "metric_params": {"x": 1}, "exponent": 2.0},
                 "must be an object with p, w, V, VI",
             ),
             (("parameters", "kernel"), {"class": "NeighborKernel"}, "must be of class Gaussian or"),

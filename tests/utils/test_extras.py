@@ -13,7 +13,6 @@ from elliptope import SDPEmbedding
 from elliptope._utils import arrays
 from elliptope.cli.tables.parquet import pyarrow
 from elliptope.distributed.cluster import find_client
-from elliptope.kernels import Neighbors
 from elliptope.plotting import SpectrumDisplay, interactive
 
 X = np.random.default_rng(0).standard_normal((30, 2))
@@ -30,7 +29,6 @@ TASKS = {
     "plot": lambda: SpectrumDisplay([1.0]).plot(),
     "cli": pyarrow,
     "notebook": lambda: interactive(SDPEmbedding()),
-    "neighbors": lambda: SDPEmbedding(kernel=Neighbors("approximate")).fit(X),
     "anndata": lambda: elliptope.anndata.embed(None),
     "dask": find_client,
     "torch": lambda: arrays.namespace(Tensor()),
@@ -41,7 +39,6 @@ MODULES = [
     ("cli", "pyarrow"),
     ("cli", "pyarrow.parquet"),
     ("notebook", "plotly"),
-    ("neighbors", "pynndescent"),
     ("anndata", "anndata"),
     ("dask", "dask.distributed"),
     ("torch", "array_api_compat"),

@@ -1,8 +1,7 @@
 """Kernels of neighbours: found by workers, which keep the rows of the kernel matrix that they have made.
 
 Points are cut into groups of rows, one task each. A group asks for the neighbours of its points among all points, or where
-these are too many for a worker among segments of them, one after the other, and keeps the nearest of all. An approximate
-search has segments that are fixed by the number of points. Distances are
+these are too many for a worker among segments of them, one after the other, and keeps the nearest of all. Distances are
 formed in one way only (:mod:`elliptope.kernels.metrics`), so that neither cut changes anything. Then groups exchange the
 pairs that the other point has found, and form their rows of the kernel. What is collected are scales, (n,), and for every
 worker the numbers of the points that its rows refer to: its own, and those near them.
@@ -29,8 +28,6 @@ from .rows import RowBlocks
 
 # The most groups, of which every thread has one: all exchange pairs with all.
 _MOST_GROUPS = 128
-# Points that an approximate search has in one index, at most.
-_APPROXIMATE_ROWS = 1_000_000
 # Part of a worker's memory that the points of a segment may take, and copies of them in a search.
 _ROOM = 0.25
 _COPIES = 4
@@ -87,13 +84,8 @@ def fit_neighbors(
     groups = _cut(n, min(max(1, sum(threads.values())), _MOST_GROUPS))
     workers = assign([group.stop - group.start for group in groups], threads)
     points = cluster.keep((task("points", metric.prepare, rows.block(group)) for group in groups), workers)
-    if rule.search == "exact":
-        runs = _segments(n, p, len(groups), cluster.memory())
-        segments = [(groups[run[0]].start, [points[g] for g in run]) for run in runs]
-    else:  # what is found depends on them, and must not depend on the workers
-        cut = _cut(n, -(-n // _APPROXIMATE_ROWS))
-        segments = [(one.start, [task("points", metric.prepare, rows.block(one))]) for one in cut]
-    indices = [(start, task("index", _index, parts, n_neighbors, rule.search, metric)) for start, parts in segments]
+    runs = _segments(n, p, len(groups), cluster.memory())
+    indices = [(groups[run[0]].start, task("index", _index, [points[g] for g in run], n_neighbors, metric)) for run in runs]
     found = cluster.keep(_search(points, indices, n_neighbors, groups), workers)
     scales = np.concatenate(cluster.results(task("scales", _item, one, 1) for one in found))
     check_scales(scales, np.arange(n), "Scale it up, or give rows at distance 0 once, with a larger weight")
@@ -105,10 +97,8 @@ def fit_neighbors(
     own = [task("kernel-rows", _renumber, K[g], columns[k]) for k, run in enumerate(runs) for g in run]
     rows_of_kernel = cluster.keep(own, workers)
     found_columns = cluster.collect(columns)  # the graph is given up after this
-    # What an approximate search has found is part of the model: it says what the rows of training points are.
-    kept = None if rule.search == "exact" else _stack(cluster.collect(graph))
     there = KernelRows(cluster, groups, workers, runs, found_columns, picks, rows_of_kernel)
-    return NeighborKernel(rule, X, scales, n_neighbors, kept), there
+    return NeighborKernel(rule, X, scales, n_neighbors), there
 
 
 def _cut(n: int, count: int) -> list[slice]:
@@ -162,8 +152,8 @@ def _kernel(rule: NeighborhoodRule, graph: list[Any], groups: list[slice], scale
     return [task("kernel", _rows, rule, *one, training) for one in zip(graph, groups, strict=True)]
 
 
-def _index(points: list[Array], k: int, search: str, metric: Metric) -> Search:
-    made = make_search(np.concatenate(points), k, search, 1, metric)
+def _index(points: list[Array], k: int, metric: Metric) -> Search:
+    made = make_search(np.concatenate(points), k, 1, metric)
     assert isinstance(made, Search)
     return made
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..kernels.base import FittedFormula
 from ..kernels.given import PrecomputedKernel
 from ..kernels.metrics import METRICS
-from ..kernels.neighborhoods import SEARCHES, GraphKernel, NeighborKernel
+from ..kernels.neighborhoods import GraphKernel, NeighborKernel
 from ..kernels.neighbors import Neighbors
 from ..kernels.overlap import Overlap
 from ..kernels.stationary import Gaussian, Laplacian, Matern
@@ -34,7 +34,6 @@ _FORMULAS: dict[type, dict[str, Field]] = {
     Matern: {"bandwidth": Number(), "nu": Number()},
 }
 _NEIGHBORHOODS: dict[str, Field] = {
-    "search": Choice(SEARCHES),
     "metric": Optional(Choice(METRICS)),
     "metric_params": Optional(Numbers("p", "w", "V", "VI")),
 }

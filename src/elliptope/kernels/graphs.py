@@ -109,7 +109,7 @@ def check_scales(scales: Array, rows: Array, remedy: str) -> None:
 
 
 def with_itself(i: Array, j: Array, d: Array, n: int) -> tuple[Array, Array, Array]:
-    """Pairs of training points, every point with itself once: an approximate search, or a graph, may not name it."""
+    """Pairs of training points, every point with itself once: a graph may not name it."""
     off, itself = i != j, np.arange(n)
     return np.r_[i[off], itself], np.r_[j[off], itself], np.r_[d[off], np.zeros(n)]
 

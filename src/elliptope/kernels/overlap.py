@@ -39,7 +39,7 @@ class Overlap(NeighborhoodRule):
 
     Parameters
     ----------
-    search, metric, metric_params
+    metric, metric_params
         As for :class:`~elliptope.kernels.Neighbors`.
     exponent : float
         e > 0. Larger values tell near points more sharply from those that are less near.

@@ -92,9 +92,8 @@ def _row_classes(X: sparse.csr_array) -> Array:
 
 
 def flatten(found: Array) -> tuple[Array, Array]:
-    """Lists of neighbours, of one length, as pairs; an index of -1 means none."""
-    i, j = np.repeat(np.arange(len(found)), found.shape[1]), found.ravel().astype(np.intp)
-    return (i[j >= 0], j[j >= 0]) if (j < 0).any() else (i, j)
+    """Lists of neighbours, of one length, as pairs."""
+    return np.repeat(np.arange(len(found)), found.shape[1]), found.ravel().astype(np.intp)
 
 
 def join(lists: Sequence[Any]) -> tuple[Array, Array]:
