@@ -17,10 +17,9 @@ import numpy as np
 from scipy import sparse
 
 from .._utils.arrays import Array
-from ..kernels.graphs import check_range, check_scales, unique_entries
 from ..kernels.metrics import Metric, OtherMetric, make_metric
 from ..kernels.neighborhoods import NeighborhoodKernel, NeighborhoodRule, NeighborKernel, neighborhoods
-from ..kernels.pairs import RIM, kth_distances
+from ..kernels.pairs import RIM, check_range, check_scales, kth_distances, unique_entries
 from ..kernels.search import Search, make_search
 from .cluster import Cluster, send, task
 from .order import assign

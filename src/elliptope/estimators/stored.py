@@ -19,13 +19,12 @@ from ..persistence.models import Table, register
 from ..persistence.objects import OneOf, Several, Shared
 from ..persistence.parameters import ParameterKinds
 from ..sdp import Certificate, NullSpace
-from .diagonals import ConstantDiagonal, KernelDiagonal, NearestDiagonal
+from .diagonals import ConstantDiagonal, KernelDiagonal, NearestDiagonal, SpreadDirections
 from .diffusion_map import DiffusionMap
 from .extension import Extension, LinearExtension
 from .multiscale import MultiscaleEmbedding
 from .rkhs_embedding import RKHSEmbedding
 from .sdp_embedding import SDPEmbedding
-from .spread import SpreadDirections
 from .training import DiffusionTraining, MultiscaleTraining, RKHSTraining, Scale, SDPTraining
 
 _FORMULAS: dict[type, dict[str, Field]] = {

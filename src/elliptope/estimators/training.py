@@ -9,9 +9,8 @@ import numpy as np
 
 from .._utils.arrays import Array
 from ..sdp import Certificate
-from .diagonals import SampledDiagonal
+from .diagonals import SampledDiagonal, SpreadDirections
 from .extension import Extension, LinearExtension
-from .spread import SpreadDirections
 
 
 @dataclass(frozen=True, eq=False)

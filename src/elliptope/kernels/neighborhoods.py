@@ -26,7 +26,10 @@ from .._utils.checks import check_integer
 from .._utils.threads import count_threads
 from .base import SPARSE_ROW_ENTRIES, KernelRule, SparseKernel
 from .device_search import search_for
-from .graphs import (
+from .metrics import PRECOMPUTED, Metric, OtherMetric, RowError, check_metric, make_metric
+from .pairs import (
+    RIM,
+    canonical,
     check_distances,
     check_range,
     check_scales,
@@ -34,13 +37,12 @@ from .graphs import (
     entries,
     graph_of,
     has_empty_diagonal,
+    kth_distances,
     replace_rows,
     rows_of_distances,
     unique_entries,
     with_itself,
 )
-from .metrics import PRECOMPUTED, Metric, OtherMetric, RowError, check_metric, make_metric
-from .pairs import RIM, canonical, kth_distances
 from .search import Search
 from .sparse_search import SparseSearch
 
