@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from common import PATH, RANK_4, WINE, Naive, assert_same_path, fit, fit_path, gram, weights
 from elliptope import bandwidth_path
-from elliptope.estimators.path.path import BandwidthPath, PathRecord
+from elliptope.estimators.path import BandwidthPath, PathRecord
 
 
 def products(result):
