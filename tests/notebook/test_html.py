@@ -98,7 +98,7 @@ def test_a_report_is_the_page_itself(tmp_path):
     from elliptope.report import write_report
 
     est = SDPEmbedding(bandwidth=3.0, random_state=0).fit(WINE)
-    path = write_report(est, tmp_path / "page.html", bandwidths=None)
+    path = write_report(est, tmp_path / "page.html")
     assert path == tmp_path / "page.html"
     frame = re.fullmatch('<iframe srcdoc="([^"]*)" title="page.html" style="[^"]*"></iframe>', path._repr_html_())
     assert html.unescape(frame[1]) == path.read_text("utf-8")
