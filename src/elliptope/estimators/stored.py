@@ -164,7 +164,6 @@ _TRAINING: dict[type, dict[str, Field]] = {
     | {
         "extension": _EXTENSION_OF_SCALES,
         "scales": Several(OneOf({Scale: _SCALE}), own=("r",)),
-        "own_weights": Floats("n", positive=True),
     },
     DiffusionTraining: _ROWS | {"extension": _EXTENSION, "factor": Floats("r")},
     RKHSTraining: _ROWS

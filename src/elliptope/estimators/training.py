@@ -36,11 +36,6 @@ class Training:
         return self.extension.w
 
     @property
-    def given_weights(self) -> Array:
-        """(n,): ``sample_weight``, of equal rows together."""
-        return self.weights
-
-    @property
     def log_density(self) -> Array:
         """``score_samples`` at the points, (n,)."""
         return self.extension.log_density()
@@ -84,11 +79,6 @@ class MultiscaleTraining(Training):
 
     extension: Extension
     scales: tuple[Scale, ...]
-    own_weights: Array  # (n,): before they were multiplied by a power of the density
-
-    @property
-    def given_weights(self) -> Array:
-        return self.own_weights
 
     def __post_init__(self) -> None:
         columns = sum(scale.components.shape[1] for scale in self.scales)

@@ -182,7 +182,6 @@ class KernelRule(ABC):
     operators: tuple[str, ...]  # those that can hold its matrix
     parameters: tuple[str, ...] = ()  # parameters of the estimator that `fit` takes, by name
     scale_parameter = "bandwidth"  # the one that sets the scale of distances
-    psd = True  # whether its matrices are positive semi-definite
     pairwise = False  # whether X is the matrix itself
     accepts_sparse = False  # whether X may be a sparse matrix
     merges_equal_rows = False  # whether rows of X that are equal are one point

@@ -60,7 +60,6 @@ class NeighborhoodRule(KernelRule):
     parameters = ("n_neighbors", "n_jobs")
     uses_device = True
     scale_parameter = "n_neighbors"
-    psd = False
     accepts_sparse = True
     merges_equal_rows = True
     needs_graph = False  # whether rows of new points depend on the distances between training points

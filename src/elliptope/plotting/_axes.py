@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._utils.extras import missing_module
+from .._utils.versions import missing_module
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array
-from .._utils.extras import missing_module
+from .._utils.versions import missing_module
 from . import _style
 from ._axes import heading
 from ._gather import of_estimator
