@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any
 from uuid import uuid4
 
-from .._utils.extras import missing_module
+from .._utils.versions import missing_module
 
 # For workers that we start, settings of Dask. By default they give memory back to the system as soon as it is free, and to
 # get it again takes as long as many products. With these, arrays of up to 32 MB, the most that glibc allows, keep it.

@@ -14,10 +14,9 @@ import numpy as np
 from scipy import sparse
 
 from .._utils.arrays import Array
-from ..kernels.graphs import check_range, check_scales, distance_graph, entries, unique_entries
 from ..kernels.metrics import Metric, OtherMetric, make_metric
 from ..kernels.neighborhoods import NeighborhoodRule, NeighborKernel
-from ..kernels.pairs import RIM, kth_distances
+from ..kernels.pairs import RIM, check_range, check_scales, distance_graph, entries, kth_distances, unique_entries
 from ..kernels.search import Search, make_search
 from .cluster import Cluster, task
 from .order import assign
@@ -79,7 +78,7 @@ def _search(points: list[Any], indices: list[tuple[int, Any]], k: int, groups: l
 
 
 def _index(points: list[Array], k: int, metric: Metric) -> Search:
-    made = make_search(np.concatenate(points), k, "exact", 1, metric)
+    made = make_search(np.concatenate(points), k, 1, metric)
     assert isinstance(made, Search)
     return made
 

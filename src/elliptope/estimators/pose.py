@@ -26,11 +26,9 @@ from ..memory.planner import choose_operator, size_of
 from ..operators import DenseOperator, KernelOperator, SparseOperator, TiledOperator
 from ..operators.base import Operator
 from ..operators.polynomial import diffused_cost, diffused_values
-from .data import Rows, validate_rows
-from .diagonals import KernelDiagonal
+from .data import Rows, Sample, distinct_points, validate_rows, weighted_rows
+from .diagonals import KernelDiagonal, SpreadDirections
 from .extension import Extension
-from .sample import Sample, distinct_points, weighted_rows
-from .spread import SpreadDirections
 
 # Weights below this part of the largest count as zero: squares of them would.
 _NO_WEIGHT = 1e-100

@@ -188,13 +188,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
 
     @with_callbacks
     @underflows_to_zero
-    def fit(
-        self,
-        X: Array,
-        y: Any = None,
-        sample_weight: Array | None = None,
-        start: Array | None = None,
-    ) -> SDPEmbedding:
+    def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None, start: Array | None = None) -> SDPEmbedding:
         """Solve the SDP on the rows of ``X`` (or on the kernel matrix ``X`` when precomputed).
 
         ``sample_weight`` are quadrature weights w: a weight of two is a point given twice; a point of weight zero, or below
@@ -276,11 +270,6 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         """With lengths, whatever ``normalize`` is: the learned kernel has them."""
         rows = self._check_new(X)
         return _embed(self.training_, rows, None, None, self.n_jobs, self._device_for(X))
-
-    def _components_at(self, posed: Posed) -> Array:
-        """All components at all rows of the fit, with their lengths, (N, r)."""
-        training, n_jobs, device = self.training_, self.n_jobs, posed.device
-        return posed.at_all_rows(training.components, lambda X, numbers: _embed(training, X, numbers, None, n_jobs, device))
 
     def _check_parameters(self) -> None:
         self._check_solver_parameters()

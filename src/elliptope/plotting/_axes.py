@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array
-from .._utils.extras import missing_module
+from .._utils.versions import missing_module
 from ._style import GREY
 from .targets import Classes, Target
 from .view import Circle, Picture
