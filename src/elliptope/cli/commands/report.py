@@ -94,7 +94,6 @@ def run(args: argparse.Namespace, console: Console) -> int:
             # Names of folders say nothing about the data, and may be nobody else's business.
             title=args.title or Path(model.source or args.input).name,
             preparation=preparation(model, doubts),
-            verbose=not console.quiet,
         )
         file.write(page_bytes(report))
     if equal := equal_rows(report):
