@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import functools
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
@@ -22,7 +23,10 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
-from elliptope.datasets import DATA_VARIABLE, load_htru2, two_moons
+from elliptope.datasets import two_moons
+
+sys.path.append(str(Path(__file__).parents[1]))
+from experiments.loaders import DATA_VARIABLE, load_htru2
 
 Array = np.ndarray
 Labelled = tuple[Array, Array]

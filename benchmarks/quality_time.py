@@ -27,8 +27,10 @@ import numpy as np
 from quality_methods import METHODS
 from quality_sets import standardize
 
-from elliptope.datasets import load_covertype
 from report import table
+
+sys.path.append(str(Path(__file__).parents[1]))
+from experiments.loaders import load_covertype
 
 FIELDS = ["method", "n", "threads", "seconds", "transform_seconds", "peak_mb", "note"]
 WARM_UP = 500

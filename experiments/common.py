@@ -21,10 +21,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from elliptope import SDPEmbedding, bandwidth_path
 from elliptope._utils.versions import versions
-from elliptope.datasets import load_htru2, load_mnist_digits
-from elliptope.estimators.path.path import BandwidthPath
+from elliptope.estimators.path import BandwidthPath
 from elliptope.sdp import Certificate
 
+from .loaders import load_htru2, load_mnist_digits
 from .results import Result
 
 PUBLISHED = Path(__file__).parent / "published"

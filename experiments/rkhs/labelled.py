@@ -25,8 +25,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from elliptope.datasets import load_htru2, two_moons
+from elliptope.datasets import two_moons
 
+from ..loaders import load_htru2
 from .domains import standardize
 from .rows import Row
 

@@ -11,8 +11,9 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from common import Naive
 from elliptope import DiffusionMap, SDPEmbedding
-from elliptope.datasets import interval_grid, load_htru2
+from elliptope.datasets import interval_grid
 from experiments.common import published
+from experiments.loaders import load_htru2
 
 PANELS = pytest.mark.parametrize("columns", [slice(1, 3), slice(3, 5)], ids=["left panel", "right panel"])
 

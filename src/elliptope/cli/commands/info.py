@@ -8,7 +8,6 @@ examples:
 from __future__ import annotations
 
 import argparse
-import os
 import platform
 from typing import Any
 
@@ -46,7 +45,6 @@ def installation() -> dict[str, Any]:
         **{name: found[name] or f"not installed (extra {extra})" for name, extra in _OPTIONAL.items()},
         "platform": platform.platform(),
         "cores": usable_cores(),
-        "ELLIPTOPE_DATA": os.environ.get("ELLIPTOPE_DATA"),
     }
 
 
