@@ -4,7 +4,7 @@ import numpy as np
 import pandas
 import pytest
 
-from elliptope.cli import load_pipeline
+from elliptope.persistence import read
 from html_page import Page, decode
 
 RNG = np.random.default_rng(0)
@@ -53,12 +53,13 @@ def test_one_command_makes_a_page_and_says_what_was_done(cli, folder):
     for cure in ("pandas.get_dummies", "pandas.to_datetime", "--columns", "--label"):
         assert cure in said
     assert done.replace("'", "&#x27;") in text
-    est = load_pipeline("m")
+    est, _ = read("m")
     filled = MESSY["mass"].fillna(MESSY["mass"].median())
     Z = np.column_stack([filled, MESSY["bill"]])
     Z = (Z - Z.mean(axis=0)) / Z.std(axis=0, ddof=1)
-    np.testing.assert_allclose(est[-1].training_.points, Z, rtol=1e-9)
-    np.testing.assert_allclose(est.transform(MESSY), est[-1].embedding_, atol=1e-4)  # the same is done to other tables
+    np.testing.assert_allclose(est.training_.points, Z, rtol=1e-9)
+    # The same is done to other tables.
+    np.testing.assert_allclose(cli("transform", "m", "t.csv").numbers, est.embedding_, atol=1e-4)
 
 
 def test_the_page_colours_by_all_columns_as_they_are_in_the_file(cli, folder):

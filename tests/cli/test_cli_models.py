@@ -7,8 +7,7 @@ import pytest
 
 from commandline import CLASSES, NAMES, RAW, SDP, same, wine_rows, write_csv
 from common import WINE, fit
-from elliptope import DiffusionMap, SDPEmbedding, load
-from elliptope.cli import load_pipeline
+from elliptope import DiffusionMap, load
 from elliptope.cli.fitting import certificate_facts
 from elliptope.persistence import save
 
@@ -67,15 +66,6 @@ class TestModels:
     def test_models_for_python(self, scaled_model, reference):
         pandas = pytest.importorskip("pandas")
         same(load(scaled_model).transform(pandas.DataFrame(WINE, columns=NAMES)), reference.transform(WINE))
-        pipeline = load_pipeline(scaled_model)
-        same(pipeline.transform(pandas.DataFrame(RAW.data, columns=NAMES)), reference.transform(WINE))
-
-    def test_pipeline_without_scaling(self, cli, wine, tmp_path):
-        assert cli("embed", wine, *SDP, "--columns", "1-13", "--save-model", tmp_path / "m").code == 0
-        assert isinstance(load_pipeline(tmp_path / "m")[-1], SDPEmbedding)
-        numbers = write_csv(tmp_path / "numbers.csv", [NAMES, *WINE.tolist()])
-        assert cli("embed", numbers, *SDP, "--save-model", tmp_path / "plain").code == 0
-        assert isinstance(load_pipeline(tmp_path / "plain"), SDPEmbedding)
 
     def test_json(self, cli, wine, model, tmp_path):
         facts = cli("transform", model, wine, "--json", "-o", tmp_path / "z.npy").json

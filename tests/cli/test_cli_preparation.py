@@ -8,7 +8,7 @@ import pytest
 
 from commandline import SDP
 from common import fit
-from elliptope.cli import load_pipeline
+from elliptope.persistence import read
 
 RNG = np.random.default_rng(0)
 N = 40
@@ -55,8 +55,7 @@ def test_missing_values_are_filled_in(cli, folder):
     assert facts["filled"]["a"] == {"by": gaps["a"].median(), "cells": 3}
     assert facts["columns_left_out"] == {"kind": "text, 3 values", "day": "dates"}
     placed = cli("transform", "m", "t.csv")
-    np.testing.assert_allclose(load_pipeline("m").transform(pandas.read_csv("t.csv")), placed.numbers, rtol=1e-9)
-    np.testing.assert_allclose(placed.numbers, load_pipeline("m")[-1].embedding_, atol=1e-4)
+    np.testing.assert_allclose(placed.numbers, read("m")[0].embedding_, atol=1e-4)
     assert f"('a'): 3 missing values filled in by {gaps['a'].median():.6g}, as in training" in placed.err
 
 
@@ -68,10 +67,6 @@ def test_new_rows_must_be_as_the_training_rows(cli, folder):
     assert outcome.code == 1
     assert "column 1 ('a'): 40 cells of text, not numbers, the first 'x' in row 1 (line 2)" in outcome.err
     assert "column 3 ('b'): 1 missing value, the first in row 3 (line 4)" in outcome.err
-    with pytest.raises(ValueError, match="a number in every row of a, got 'x'"):
-        load_pipeline("m").transform(new)
-    with pytest.raises(ValueError, match="no missing values in b, got 1, the first in row 2"):
-        load_pipeline("m").transform(new.assign(a="1"))
 
 
 def test_all_bad_columns_are_listed(cli, folder):
