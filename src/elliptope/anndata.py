@@ -18,8 +18,8 @@ import numpy as np
 from scipy import sparse
 
 from ._utils.arrays import Array
+from ._utils.callers import describe
 from ._utils.checks import check_choice
-from ._utils.fingerprints import describe
 from ._utils.versions import missing_module, versions
 from .estimators import MultiscaleEmbedding, SDPEmbedding
 from .estimators.certified import CertifiedEmbedding

@@ -19,7 +19,6 @@ import numpy as np
 import elliptope
 from elliptope import ModelFileError, SDPEmbedding, bandwidth_path, datasets, transform_to
 from elliptope._utils.arrays import Array
-from elliptope._utils.files import atomic_write
 from faults.case import Case, Error, Right
 from faults.processes import forked, killed
 from model_files import DIGITS, build, edited, entries, model, saved, with_header
@@ -71,29 +70,6 @@ def saved_while_killed() -> Any:
         killed(lambda: fitted().save("m", overwrite=True), 0.003 + 0.001 * k)
         np.testing.assert_array_equal(elliptope.load("m").embedding_, fitted().embedding_)
     return elliptope.load("m")
-
-
-def killed_at_the_end() -> list[str]:
-    """Hidden files after a save that was killed when all was written, and a save that was not."""
-
-    def save() -> None:
-        os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
-        fitted().save("m")
-
-    killed(save, 0.1)
-    assert not Path("m").exists()
-    fitted().save("m")
-    return hidden_files()
-
-
-def saved_beside_others() -> list[str]:
-    """Hidden files of a process that still writes, of one on another machine, and of another program; after a save."""
-    with atomic_write("other") as unfinished:
-        names = [Path(unfinished.name).name, ".elliptope-00000000-999999999-0123456789abcdef.tmp", ".elliptope.tmp"]
-        for name in names[1:]:
-            written(OTHER, name)
-        fitted().save("m")
-        return sorted(set(names) - set(hidden_files()))
 
 
 BANDWIDTHS = [3.0, 2.5, 2.0, 1.8, 1.6, 1.5]
@@ -150,16 +126,6 @@ SAVING = [
     case("save where nothing can be written", lambda: fitted().save("/proc/m"), Error(": '/proc/m'$", OSError)),
     case("save to ''", lambda: fitted().save(""), Error("The name of the file to write is empty", FileNotFoundError)),
     case("save, killed at 20 times", saved_while_killed, Right("the model is there each time", bool)),
-    case(
-        "save after a save that was killed",
-        killed_at_the_end,
-        Right("the file that was left is removed", lambda hidden: hidden == []),
-    ),
-    case(
-        "save beside files that others still write",
-        saved_beside_others,
-        Right("none of them is removed", lambda removed: removed == []),
-    ),
     case(
         "a path of bandwidths, killed at 20 times",
         path_while_killed,

@@ -1,4 +1,4 @@
-"""What concerns those who call the package: where warnings point, and their settings for floating-point errors."""
+"""What concerns those who call the package: where warnings point, floating-point settings, and what they gave in words."""
 
 from __future__ import annotations
 
@@ -33,3 +33,13 @@ def underflows_to_zero(function: _Function) -> _Function:
             return function(*args, **options)
 
     return call  # type: ignore[return-value]
+
+
+def describe(value: Any) -> str:
+    """A parameter in a few words: arrays by their shape, functions by their name."""
+    if isinstance(value, np.ndarray):
+        return f"array of shape {value.shape}"
+    if callable(value):
+        named = value if hasattr(value, "__qualname__") else type(value)
+        return f"{named.__module__}.{named.__qualname__}"
+    return repr(value)

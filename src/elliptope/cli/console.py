@@ -112,8 +112,6 @@ class _FitWatcher:
         if progress.iteration <= self.iteration or self.finished < 0:  # another scale
             self.finished += 1
         done = self.finished * self.digits + min(max(digits, 0), self.digits)
-        if self.iteration < 0:
-            self.bar.start(done)
         self.iteration = progress.iteration
         if time.monotonic() - self.last >= self.interval:
             self.last, self.shown = time.monotonic(), True

@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from .._utils.checks import check_choice
-from ..kernels.base import Kernel, KernelRule
+from ..kernels.base import Kernel
 from ..kernels.choice import find_kernel
 from .available import Memory, available_memory
 from .needs import WIDTH, estimate_memory
-
-__all__ = [
-    "InsufficientMemoryError",
-    "Memory",
-    "Plan",
-    "available_memory",
-    "check_fits",
-    "choose_operator",
-    "estimate_memory",
-    "plan",
-    "size_of",
-]
 
 OPERATORS = ("dense", "tiled")
 # Used for kernels that are not known; estimators refuse them.
@@ -38,8 +25,6 @@ _SMALL_ROWS = 1000
 _COMFORT = 0.7
 # Rows at which the proof of a dense fit, n³/3 multiplications, takes minutes.
 _DENSE_ROWS = 30_000
-# Sizes of samples that are suggested: round numbers up to that.
-_SAMPLES = (_DENSE_ROWS, 20_000, 10_000, 5_000, 2_000, 1_000)
 # A tiled product recomputes n²/2 pairs: an exponential each, and 2(p + r) flops. Seconds of a core, in order of magnitude.
 _SECONDS_PER_PAIR = 1e-9
 _SECONDS_PER_FLOP = 2e-11
@@ -67,15 +52,12 @@ class Plan:
         What there is.
     reason : str
         The choice, the need and the limit, in a sentence.
-    alternatives : tuple of str
-        What would fit instead, in words.
     """
 
     operator: str
     need: int
     memory: Memory
     reason: str
-    alternatives: tuple[str, ...] = ()
 
     @property
     def limit(self) -> int | None:
@@ -114,7 +96,7 @@ def plan(
     only : str, optional
         The one operator, a name of :func:`estimate_memory`, of an estimator that has no choice.
     estimator : str
-        The name of that estimator, for messages. What to do instead is put in terms of ``SDPEmbedding``.
+        The name of that estimator, for messages.
     n_threads : int
         Threads that a tiled product would use.
     memory : Memory, optional
@@ -124,101 +106,55 @@ def plan(
     """
     check_choice("operator", operator, ("auto", *OPERATORS))
     memory = available_memory() if memory is None else memory
-    fit = _Fit(n, p, find_kernel(kernel) or _ANY_KERNEL, only, n_threads, memory, sizes)
-    choices = ("auto", *(name for name in OPERATORS if name in fit.possible))
+    rule = find_kernel(kernel) or _ANY_KERNEL
+    possible = rule.operators if only is None else (only,)
+    choices = ("auto", *(name for name in OPERATORS if name in possible))
     if operator not in choices:
         allowed = ", ".join(map(repr, choices))
         raise ValueError(f"`operator` must be one of {allowed} for kernel={kernel!r}, got {operator!r}.")
-    chosen, why = _choose(fit) if operator == "auto" else (operator, "as asked for")
-    need = fit.need(chosen)
-    subject = f"operator={chosen!r}" if fit.has_choice else estimator
-    found = there_is(fit.memory)
-    reason = f"{subject} for {n} rows of {p} features, {why}: it needs about {gigabytes(need)}, and {found}."
-    return Plan(chosen, need, fit.memory, reason, tuple(_alternatives(fit, chosen)))
+
+    def need(name: str) -> int:
+        name = "precomputed" if name == "dense" and rule.pairwise else name
+        return estimate_memory(n, p, operator=name, **sizes)
+
+    if operator != "auto":
+        chosen, why = operator, "as asked for"
+    elif len(possible) == 1:
+        pairs = only is not None and only != "sparse"
+        chosen, why = possible[0], "which stores a matrix of all pairs" if pairs else "the only way to hold this kernel"
+    else:
+        limit = math.inf if memory.bytes is None else memory.bytes
+        chosen, why = _choose(n, need("dense"), need("tiled"), limit, tiled_hours(n, p, n_threads))
+    subject = f"operator={chosen!r}" if only is None else estimator
+    needed = gigabytes(need(chosen))
+    reason = f"{subject} for {n} rows of {p} features, {why}: it needs about {needed}, and {there_is(memory)}."
+    return Plan(chosen, need(chosen), memory, reason)
 
 
-@dataclass(frozen=True)
-class _Fit:
-    """What is known of a fit before it starts."""
-
-    n: int
-    p: int
-    kernel: KernelRule | type[KernelRule]
-    only: str | None
-    n_threads: int
-    memory: Memory
-    sizes: dict[str, Any]
-
-    @cached_property
-    def possible(self) -> tuple[str, ...]:
-        """Operators that can hold the kernel, or the only one of the estimator."""
-        return self.kernel.operators if self.only is None else (self.only,)
-
-    @property
-    def has_choice(self) -> bool:
-        """Whether the estimator has the parameter ``operator``."""
-        return self.only is None
-
-    @property
-    def limit(self) -> float:
-        return math.inf if self.memory.bytes is None else self.memory.bytes
-
-    def need(self, operator: str, rows: int | None = None) -> int:
-        """Bytes for all rows, or that many."""
-        if operator == "dense" and self.kernel.pairwise:
-            operator = "precomputed"
-        return estimate_memory(self.n if rows is None else rows, self.p, operator=operator, **self.sizes)
-
-    @cached_property
-    def tiled_hours(self) -> float:
-        """Hours that the products of a tiled fit take, in order of magnitude."""
-        pair = _SECONDS_PER_PAIR + 2 * (self.p + WIDTH) * _SECONDS_PER_FLOP
-        return _PRODUCTS * self.n**2 / 2 * pair / self.n_threads / 3600
+def tiled_hours(n: int, p: int, n_threads: int) -> float:
+    """Hours that the products of a tiled fit take, in order of magnitude."""
+    pair = _SECONDS_PER_PAIR + 2 * (p + WIDTH) * _SECONDS_PER_FLOP
+    return _PRODUCTS * n**2 / 2 * pair / n_threads / 3600
 
 
-def _choose(fit: _Fit) -> tuple[str, str]:
+def _choose(n: int, dense: int, tiled: int, limit: float, hours: float) -> tuple[str, str]:
     """The policy of ``operator="auto"``, and the reason for its answer."""
-    if len(fit.possible) == 1:
-        pairs = fit.possible[0] != "sparse" and not fit.has_choice
-        why = "which stores a matrix of all pairs" if pairs else "the only way to hold this kernel"
-        return fit.possible[0], why
-    room = _COMFORT * fit.limit
-    dense = fit.need("dense")
-    if fit.n <= _DENSE_ROWS and dense <= room:
+    room = _COMFORT * limit
+    if n <= _DENSE_ROWS and dense <= room:
         return "dense", "which fits and gives a proof"
     # Where the limit is not known nothing could be refused, and waiting is better than being killed.
-    if fit.need("tiled") <= room and (fit.tiled_hours <= _TOLERABLE_HOURS or fit.limit == math.inf):
+    if tiled <= room and (hours <= _TOLERABLE_HOURS or limit == math.inf):
         stored = f"a dense one of {gigabytes(dense)}"
         return "tiled", f"as the proof of {stored} takes long" if dense <= room else f"as {stored} is too large"
     return "dense", "as no other that is exact would fit and end within a night"
 
 
-def _alternatives(fit: _Fit, chosen: str) -> list[str]:
-    """What would fit instead, in the terms of the estimator."""
-    hours = f", in some {fit.tiled_hours:,.0f} hours" if fit.tiled_hours > 1 else ""
-    remarks = {
-        "sparse": ("kernel='neighbors'", ""),
-        "tiled": ("operator='tiled'", hours),
-    }
-    found = []
-    if fit.kernel.pairwise:
-        found.append("rows and the name of a kernel instead of its matrix")
-        remarks = {}
-    for name, (words, remark) in remarks.items():
-        need = fit.need(name)
-        possible = name in fit.possible or name == "sparse" or not fit.has_choice
-        if possible and name != chosen and need <= fit.limit:
-            found.append(f"{words if fit.has_choice else f'SDPEmbedding({words})'} ({gigabytes(need)}{remark})")
-    fitting = (rows for rows in _SAMPLES if rows < fit.n and fit.need(chosen, rows) <= _COMFORT * fit.limit)
-    rows = next(fitting, None)
-    found.append(f"a fit to a sample of {f'{rows} ' if rows else ''}rows, and `transform` for the others")
-    return found
-
-
 def check_fits(plan: Plan) -> None:
     """Raise :class:`InsufficientMemoryError` where a plan needs more memory than there is."""
     if not plan.fits:
-        raise InsufficientMemoryError(f"Not enough memory. {plan.reason} Instead: {'; '.join(plan.alternatives)}.")
+        rows = "a fit to a sample of the rows, and `transform` for the others"
+        instead = rows if plan.operator == "sparse" else f"kernel='neighbors' of SDPEmbedding, which takes rows; {rows}"
+        raise InsufficientMemoryError(f"Not enough memory. {plan.reason} Instead: {instead}.")
 
 
 def choose_operator(n: int, p: int, *, verbose: bool = False, **options: Any) -> str:

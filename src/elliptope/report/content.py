@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._utils.arrays import Array
 from .._utils.blocks import blocks, rows_per_block
+from .._utils.callers import describe
 from .._utils.checks import check_integer
-from .._utils.fingerprints import describe
 from .._utils.versions import versions
 from ..estimators.certified import CertifiedEmbedding
 from ..estimators.multiscale import MultiscaleEmbedding
