@@ -15,7 +15,6 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
 from elliptope import SDPEmbedding
-from elliptope.plotting import ConvergenceDisplay
 from elliptope.sdp import solve
 
 X = scale(load_wine().data)
@@ -37,7 +36,10 @@ A = np.triu(rng.random((200, 200)) < 0.1, 1).astype(float)
 A += A.T
 solution = solve((np.diag(A.sum(axis=1)) - A) / 4, rng=0)
 print(solution.certificate)
-ConvergenceDisplay.from_solution(solution)
+plt.figure()
+plt.semilogy([entry.n_products for entry in solution.history], [entry.defect for entry in solution.history])
+plt.xlabel("products with J")
+plt.ylabel("defect of LH = 0")
 
 # %%
 # A fit that stops early has a bound, too: it says how much better the optimum is at most.

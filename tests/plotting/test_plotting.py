@@ -1,4 +1,4 @@
-"""The displays of spectra, solves and kernels; and what all displays have in common."""
+"""The display of learned kernels; and what all displays have in common."""
 
 import subprocess
 import sys
@@ -13,73 +13,12 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from common import CLUSTER, CLUSTERS, RANK_4, WINE, WINE_CLASS, fit
 from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding
-from elliptope.plotting import ConvergenceDisplay, EmbeddingDisplay, LearnedKernelDisplay, SpectrumDisplay
-from elliptope.sdp import solve
+from elliptope.plotting import EmbeddingDisplay, LearnedKernelDisplay
 
 
 @pytest.fixture(scope="module")
 def clusters():
     return fit(CLUSTERS, bandwidth=1.2)
-
-
-@pytest.fixture(scope="module")
-def solution():
-    A = np.random.default_rng(0).standard_normal((40, 40))
-    return solve(A + A.T, rng=0, callback=lambda progress: None)
-
-
-class TestSpectrum:
-    @pytest.mark.parametrize("n_components", [None, 2])
-    def test_shares(self, n_components):
-        est = fit(RANK_4, bandwidth=2.0, n_components=n_components)
-        display = SpectrumDisplay.from_estimator(make_pipeline(StandardScaler(), est) if n_components is None else est)
-        heights = [bar.get_height() for bar in display.bars_]
-        np.testing.assert_allclose(heights, est.eigenvalues_ / est.eigenvalues_.sum())
-        filled = [bar.get_facecolor()[3] > 0 for bar in display.bars_]
-        assert filled == [True, True, *[n_components is None] * 2]
-        assert [t.get_text() for t in display.ax_.texts] == [f"{100 * height:.1f}%" for height in heights]
-        assert "gap" in display.ax_.get_title()
-
-    def test_eigenvalues_of_a_diffusion_map_have_no_shares(self):
-        est = DiffusionMap(30, bandwidth=3.0).fit(WINE)
-        display = SpectrumDisplay.from_estimator(est)
-        np.testing.assert_array_equal([bar.get_height() for bar in display.bars_], est.eigenvalues_)
-        assert display.ax_.get_ylabel() == "eigenvalue"
-
-    def test_bad_input(self):
-        with pytest.raises(TypeError, match="`estimator` must have `eigenvalues_`, got PCA"):
-            SpectrumDisplay.from_estimator(PCA(2).fit(WINE))
-        for values in ([], [-1.0, 2.0], [np.nan], [[1.0]]):
-            with pytest.raises(ValueError, match="`eigenvalues` must be a vector of non-negative"):
-                SpectrumDisplay(values).plot()
-
-
-class TestConvergence:
-    def test_history(self, solution):
-        display = ConvergenceDisplay.from_solution(solution, tol=1e-6)
-        products = [entry.n_products for entry in solution.history]
-        np.testing.assert_array_equal(display.defect_.get_xdata(), products)
-        np.testing.assert_array_equal(display.defect_.get_ydata(), [entry.defect for entry in solution.history])
-        assert display.gap_.get_ydata()[-1] == pytest.approx(solution.certificate.relative_gap)
-        assert len(display.gap_.get_xdata()) == sum(entry.certified for entry in solution.history)
-        # An estimate of zero has no place on a logarithmic axis.
-        estimates = [e.relative_gap for e in solution.history if not e.certified and 0 < e.relative_gap < np.inf]
-        assert estimates
-        shown = display.estimate_.get_ydata()
-        np.testing.assert_array_equal(shown[np.isfinite(shown)], estimates)
-        assert display.tol_.get_ydata()[0] == 1e-6
-        assert display.ax_.get_title().startswith(solution.status)
-
-    def test_entries_without_estimates(self, solution):
-        history = [entry for entry in solution.history if not np.isfinite(entry.relative_gap)]
-        display = ConvergenceDisplay.from_solution(history)
-        assert [text.get_text() for text in display.legend_.get_texts()] == ["defect of LH = 0"]
-        assert display.ax_.get_title() == ""
-
-    @pytest.mark.parametrize("value", [[], [1.0], 3])
-    def test_bad_input(self, value):
-        with pytest.raises(ValueError, match="`history` must be a Solution or a non-empty list of Progress"):
-            ConvergenceDisplay.from_solution(value)
 
 
 class TestLearnedKernel:
@@ -186,25 +125,23 @@ class TestLearnedKernel:
 
 
 DISPLAYS = {
-    "embedding": lambda est, solution, **kw: EmbeddingDisplay.from_estimator(est, CLUSTERS, CLUSTER, **kw),
-    "spectrum": lambda est, solution, **kw: SpectrumDisplay.from_estimator(est, **kw),
-    "convergence": lambda est, solution, **kw: ConvergenceDisplay.from_solution(solution, **kw),
-    "kernel": lambda est, solution, **kw: LearnedKernelDisplay.from_estimator(est, CLUSTERS, CLUSTER, **kw),
+    "embedding": lambda est, **kw: EmbeddingDisplay.from_estimator(est, CLUSTERS, CLUSTER, **kw),
+    "kernel": lambda est, **kw: LearnedKernelDisplay.from_estimator(est, CLUSTERS, CLUSTER, **kw),
 }
 
 
 @pytest.mark.parametrize("name", DISPLAYS)
 class TestEveryDisplay:
     @pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
-    def test_files(self, name, suffix, start, clusters, solution, tmp_path):
+    def test_files(self, name, suffix, start, clusters, tmp_path):
         file = tmp_path / f"picture.{suffix}"
-        DISPLAYS[name](clusters, solution).figure_.savefig(file)
+        DISPLAYS[name](clusters).figure_.savefig(file)
         assert file.read_bytes().startswith(start)
         assert 5_000 < file.stat().st_size < 400_000
 
-    def test_given_axes(self, name, clusters, solution):
+    def test_given_axes(self, name, clusters):
         figure, (left, right) = plt.subplots(1, 2, layout="constrained")
-        display = DISPLAYS[name](clusters, solution, ax=left, title="mine")
+        display = DISPLAYS[name](clusters, ax=left, title="mine")
         assert display.ax_ is left
         assert display.figure_ is figure
         assert left.get_title() == "mine"
@@ -215,11 +152,11 @@ class TestEveryDisplay:
         assert display.plot(right) is display
         assert display.ax_ is right
 
-    def test_matplotlib_is_named_where_it_is_missing(self, name, clusters, solution, monkeypatch):
+    def test_matplotlib_is_named_where_it_is_missing(self, name, clusters, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         message = r"Display\.from_\w+ needs matplotlib, .*: pip install 'elliptope\[plot\]' \(in a clone: "
         with pytest.raises(ImportError, match=message):
-            DISPLAYS[name](clusters, solution)
+            DISPLAYS[name](clusters)
 
 
 def test_matplotlib_is_imported_when_needed():
@@ -229,5 +166,5 @@ def test_matplotlib_is_imported_when_needed():
 
 def test_constructors_name_matplotlib_too(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"SpectrumDisplay\.plot needs matplotlib"):
-        SpectrumDisplay([1.0]).plot()
+    with pytest.raises(ImportError, match=r"LearnedKernelDisplay\.plot needs matplotlib"):
+        LearnedKernelDisplay(np.eye(2)).plot()

@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from common import CLUSTER, CLUSTERS, RANK_4, WINE, WINE_CLASS, fit
+from common import CLUSTER, CLUSTERS, WINE, WINE_CLASS, fit
 from elliptope import DiffusionMap, MultiscaleEmbedding, RKHSEmbedding, SDPEmbedding
 from elliptope.plotting import EmbeddingDisplay
 from elliptope.sdp.verdict import one_line
@@ -166,15 +166,6 @@ def test_title_without_a_bound():
     assert "optimal" not in title
 
 
-def test_three_dimensions():
-    est = fit(RANK_4, bandwidth=2.0)
-    display = EmbeddingDisplay.from_estimator(est, RANK_4, components=(3, 0, 1), new=RANK_4[:5] + 0.1)
-    positions = np.stack(display.scatters_[0]._offsets3d, axis=1)
-    np.testing.assert_allclose(positions, est.transform(RANK_4)[:, [3, 0, 1]][display.rows_[0]])
-    assert display.ax_.get_zlabel().startswith(r"$\chi_{2}$")
-    assert len(display.new_scatters_[0]._offsets3d[0]) == 5
-
-
 def test_one_dimension():
     est = fit(WINE, bandwidth=6.0, n_components=1)
     display = EmbeddingDisplay.from_estimator(est, WINE, WINE_CLASS)
@@ -298,10 +289,9 @@ class TestBadInput:
             EmbeddingDisplay.from_embedding(WINE, max_radius=value)
 
     def test_axes(self):
-        _, flat = plt.subplots()
         _, deep = plt.subplots(subplot_kw={"projection": "3d"})
-        with pytest.raises(ValueError, match="`ax` must be 3-D axes"):
-            EmbeddingDisplay.from_embedding(WINE, components=(0, 1, 2), ax=flat)
+        with pytest.raises(ValueError, match="`components` must be 1 to 2 columns for `view`='auto', got 3"):
+            EmbeddingDisplay.from_embedding(WINE, components=(0, 1, 2))
         with pytest.raises(ValueError, match="`ax` must be 2-D axes"):
             EmbeddingDisplay.from_embedding(WINE, ax=deep)
 

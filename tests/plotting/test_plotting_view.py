@@ -1,13 +1,9 @@
 """Which view an embedding gets, and where each view puts the rows: against formulas written out."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from sklearn.decomposition import PCA, FastICA
 from sklearn.manifold import SpectralEmbedding, trustworthiness
 from sklearn.neighbors import NearestNeighbors
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from common import RANK_4, WINE, WINE_CLASS, fit
@@ -15,7 +11,7 @@ from elliptope import DiffusionMap, RKHSEmbedding
 from elliptope.plotting import EmbeddingDisplay
 from elliptope.plotting._layout import layout, place
 from elliptope.plotting.view import Options, choose_view, picture
-from pictures import drawn, facecolours
+from pictures import drawn
 
 RNG = np.random.default_rng(0)
 
@@ -199,25 +195,7 @@ def test_a_layout_is_always_called_one():
     assert display.ax_.get_xlabel() == "layout (t-SNE) of 2 coordinates"
 
 
-def test_colour_by_density_and_by_column():
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(WINE, columns=[f"c{j}" for j in range(13)])
-    est = fit(frame, bandwidth=1.5)
-    pipeline = make_pipeline(StandardScaler(), fit(WINE, bandwidth=1.5)).fit(frame)
-    for model, X, y, values, title in [
-        (est, frame, "density", est.score_samples(frame), "log density"),
-        (est, None, "density", est.score_samples(frame), "log density"),
-        (pipeline, frame, "density", pipeline[-1].score_samples(pipeline[0].transform(frame)), "log density"),
-        (est, frame, "c3", WINE[:, 3], "c3"),
-        (pipeline, frame, 3, WINE[:, 3], "column 3"),
-    ]:
-        display = EmbeddingDisplay.from_estimator(model, X, y, categorical=False)
-        expected = plt.get_cmap("viridis")((values - values.min()) / np.ptp(values))
-        np.testing.assert_allclose(facecolours(display), expected, atol=1e-6)
-        assert display.colorbar_.ax.get_ylabel() == title
-    display = EmbeddingDisplay.from_estimator(est, frame, "c3", new=frame[:5], y_name="own")
-    np.testing.assert_array_equal(display.new_y, WINE[:5, 3])
-    assert display.colorbar_.ax.get_ylabel() == "own"
+def test_the_name_of_colours():
     display = EmbeddingDisplay.from_embedding(WINE[:, :2], WINE_CLASS, y_name="cultivar")
     assert display.legend_.get_title().get_text() == "cultivar"
 
@@ -232,19 +210,5 @@ class TestBadInput:
             EmbeddingDisplay.from_embedding(WINE[:, :1], view="ring")
         with pytest.raises(ValueError, match="`components` must be 2 columns for `view`='ring', got 1"):
             EmbeddingDisplay.from_embedding(WINE, view="ring", components=[0])
-        with pytest.raises(ValueError, match="`components` must be 1 to 3 columns for `view`='auto', got 4"):
+        with pytest.raises(ValueError, match="`components` must be 1 to 2 columns for `view`='auto', got 4"):
             EmbeddingDisplay.from_embedding(RANK_4, components=range(4))
-
-    def test_colours(self):
-        est = fit(WINE, bandwidth=1.5)
-        with pytest.raises(ValueError, match="`X` must be given for `y`=3, a column of it"):
-            EmbeddingDisplay.from_estimator(est, y=3)
-        for y in (13, "ash"):
-            with pytest.raises(ValueError, match=f"`y` must be an array, 'density', or a column of `X`, got {y!r}"):
-                EmbeddingDisplay.from_estimator(est, WINE, y)
-        with pytest.raises(ValueError, match=r"`y`='density' needs an estimator with `score_samples`, got FastICA"):
-            EmbeddingDisplay.from_estimator(FastICA(2, random_state=0).fit(WINE), WINE, "density")
-        double = fit(np.vstack([WINE, WINE[:5]]), kernel="neighbors")
-        with pytest.raises(ValueError, match="`X` must be given for `y`='density': there are equal rows"):
-            EmbeddingDisplay.from_estimator(double, y="density")
-        assert EmbeddingDisplay.from_estimator(PCA(2).fit(WINE), WINE, "density").colorbar_ is not None

@@ -13,10 +13,8 @@ from ._style import GREY
 from .targets import Classes, Target
 from .view import Circle, Picture
 
-# Names of the axes, by coordinate.
-_AXES = "xyz"
 # Intervals between ticks, at most, by the number of coordinates.
-_TICKS = {1: 8, 2: 6, 3: 5}
+_TICKS = {1: 8, 2: 6}
 _LINE = {"color": GREY, "linewidth": 0.7, "zorder": 1}
 _TEXT = {"color": "#666666", "fontsize": "small", "ha": "center", "va": "center"}
 
@@ -29,17 +27,15 @@ def check_matplotlib(caller: str) -> None:
         raise missing_module(caller, "plot", error) from error
 
 
-def open_axes(ax: Any, caller: str, dimension: int = 2) -> Any:
+def open_axes(ax: Any, caller: str) -> Any:
     """The axes to draw on: ``ax``, or those of a new figure. pyplot is used for the latter only."""
     check_matplotlib(caller)
     if ax is None:
         import matplotlib.pyplot as plt
 
-        projection = {"projection": "3d"} if dimension == 3 else {}
-        _, ax = plt.subplots(layout="constrained", subplot_kw=projection)
-    elif (dimension == 3) != (getattr(ax, "name", None) == "3d"):
-        wanted = "3-D axes (`subplot_kw={'projection': '3d'}`)" if dimension == 3 else "2-D axes"
-        raise ValueError(f"`ax` must be {wanted} for {dimension} coordinates, got {ax!r}.")
+        _, ax = plt.subplots(layout="constrained")
+    elif getattr(ax, "name", None) == "3d":
+        raise ValueError(f"`ax` must be 2-D axes, got {ax!r}.")
     return ax
 
 
@@ -74,14 +70,9 @@ def draw_background(ax: Any, picture: Picture, labels: Sequence[str], target: Ta
 
 
 def _true_axes(ax: Any, names: list[str]) -> None:
-    for axis, name in zip(_AXES, names, strict=False):
-        getattr(ax, f"set_{axis}label")(name)
-        # Fewer ticks than matplotlib's default, and more room in perspective, for labels not to collide.
-        ax.locator_params(axis=axis, nbins=_TICKS[len(names)])
-        if len(names) == 3:
-            getattr(ax, f"{axis}axis").labelpad = 8
-    if len(names) == 2:
-        _equal_aspect(ax)
+    ax.set(xlabel=names[0], ylabel=names[1])
+    ax.locator_params(nbins=_TICKS[2])  # fewer than matplotlib's default, for labels not to collide
+    _equal_aspect(ax)
 
 
 def _one_axis(ax: Any, picture: Picture, name: str, target: Target | None) -> None:

@@ -27,7 +27,7 @@ _MARKER, _LETTER, _LINE = 0.7, 0.085, 0.22
 
 @dataclass
 class Scatter:
-    """Positions P (n + m, 2 or 3) of n points and m new ones, with what they are coloured by."""
+    """Positions P (n + m, 2) of n points and m new ones, with what they are coloured by."""
 
     ax: Any
     P: Array
@@ -77,11 +77,6 @@ class Scatter:
         found = [(rows[codes == k], _style.marker(k) if k >= 0 else "o") for k in [-1, *range(len(self.target.names))]]
         return [(members, shape) for members, shape in found if len(members)]
 
-    def scatter(self, rows: Array, **style: Any) -> Any:
-        if self.P.shape[1] == 3:
-            style = {"depthshade": False, **style}
-        return self.ax.scatter(*self.P[rows].T, **style)
-
     def name_classes(self) -> list[Any]:
         """Names at the medians of the classes, where colours repeat and markers are too small to tell."""
         if not isinstance(self.target, Classes) or self.n <= _style.MANY or len(self.target.names) <= len(_style.PALETTE):
@@ -104,8 +99,8 @@ class Scatter:
         else:
             t = np.linspace(0, 2 * np.pi, 200)
             circle = [radius * np.cos(t), radius * np.sin(t)]
-            self.lines += [np.column_stack(circle)] if dimension == 2 else []
-            line = self.ax.plot(*circle, *([np.zeros_like(t)] if dimension == 3 else []), label=label, **style)[0]
+            self.lines.append(np.column_stack(circle))
+            line = self.ax.plot(*circle, label=label, **style)[0]
         self.handles.append(line)
 
     def explain(self, title: str | None) -> tuple[Any, Any]:
@@ -139,8 +134,6 @@ class Scatter:
 
         Not matplotlib's own search: it takes long for many points, and covers some where no corner is free.
         """
-        if self.P.shape[1] == 3:
-            return {"loc": "upper left"}
         limits = self.ax.get_xlim(), self.ax.get_ylim()
         self.ax.apply_aspect()  # which widens the limits
         drawn = np.vstack([self.P, *self.lines])
@@ -187,7 +180,7 @@ def draw_training(scatter: Scatter, kwargs: dict[str, Any]) -> tuple[list[Any], 
             "rasterized": many,
             "zorder": 2 + 0.5 * level / len(groups),
         }
-        collections.append(scatter.scatter(rows, **{**style, **kwargs}))
+        collections.append(scatter.ax.scatter(*scatter.P[rows].T, **{**style, **kwargs}))
         rows_drawn.append(rows)
     return collections, rows_drawn
 
@@ -199,8 +192,8 @@ def draw_new(scatter: Scatter) -> tuple[list[Any], list[Array]]:
     collections, rows_drawn = [], []
     for rows, shape in scatter.groups(np.arange(n, n + m)) if m else []:
         collections.append(
-            scatter.scatter(
-                rows,
+            scatter.ax.scatter(
+                *scatter.P[rows].T,
                 s=1.5 * _style.area(m, shape),
                 marker=shape,
                 facecolors=_HOLLOW,

@@ -1,14 +1,12 @@
-"""What displays are made of: from fitted estimators, pipelines that end in one, rows and data frames."""
+"""What displays are made of: from fitted estimators, pipelines that end in one, and rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils.arrays import Array
@@ -89,16 +87,12 @@ def of_estimator(
         raise ValueError(f"`X` must be given: {type(source.step).__name__} does not keep its training embedding.")
     if (X is not None or new is not None) and not hasattr(source.step, "transform"):
         raise ValueError(f"`X` and `new` must be left out: {type(source.step).__name__} embeds no rows after `fit`.")
-    Z = np.asarray(source.step.embedding_ if X is None else estimator.transform(features(estimator, X)))
-    if isinstance(y, str | Integral):
-        y_name = column_name(y) if y_name is None else y_name
-        new_y = column(estimator, new, y, "new") if new is not None and new_y is None else new_y
-        y = column(estimator, X, y, "X")
+    Z = np.asarray(source.step.embedding_ if X is None else estimator.transform(X))
     return {
         "embedding": Z,
         "y": y,
         "y_name": y_name,
-        "new": None if new is None else np.asarray(estimator.transform(features(estimator, new))),
+        "new": None if new is None else np.asarray(estimator.transform(new)),
         "new_y": new_y,
         "categorical": categorical,
         "name": source.name if name is None else name,
@@ -108,55 +102,12 @@ def of_estimator(
     }
 
 
-def of_frame(embedding: Any, y: Any) -> tuple[Array, Any]:
-    """Coordinates and colours: where y is a string, of a data frame that holds both."""
-    if not isinstance(y, str):
-        return embedding, y
-    names = list(getattr(embedding, "columns", ()))
-    if y not in names:
-        raise ValueError(f"`y` must be an array, or a column of a data frame `embedding` with one of {names}, got {y!r}.")
-    return embedding[[name for name in names if name != y]], embedding[y]
-
-
 def rows_of_last_step(estimator: Any, X: Any) -> Any:
     """``X`` as the last step of a pipeline sees it."""
     while isinstance(estimator, Pipeline):
         X = estimator[:-1].transform(X) if len(estimator) > 1 else X
         estimator = estimator.steps[-1][1]
     return X
-
-
-def features(estimator: Any, X: Any) -> Any:
-    """Of a data frame, the columns that ``estimator`` was fitted to; all else as it is."""
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None or not set(names) <= set(getattr(X, "columns", ())):
-        return X
-    return X[list(names)]
-
-
-def column(estimator: Any, X: Any, which: Any, name: str) -> Any:
-    """The column ``which``, a name or an index, of the rows X, or their log density; ``name`` is the parameter that X is."""
-    if which == "density" and not hasattr(estimator, "score_samples"):
-        raise ValueError(f"`y`='density' needs an estimator with `score_samples`, got {estimator!r}.")
-    if which == "density" and X is None:
-        step = open_estimator(estimator).step
-        if len(step.training_.rows) < len(step.embedding_):
-            raise ValueError("`X` must be given for `y`='density': there are equal rows, or rows of weight zero.")
-        return step.training_.in_order(step.training_.log_density)
-    if X is None:
-        raise ValueError(f"`X` must be given for `y`={which!r}, a column of it.")
-    try:
-        if which == "density":
-            return estimator.score_samples(features(estimator, X))
-        return np.asarray(_safe_indexing(X, which, axis=1))
-    except (IndexError, KeyError, ValueError) as error:
-        raise ValueError(f"`y` must be an array, 'density', or a column of `{name}`, got {which!r}.") from error
-
-
-def column_name(which: Any) -> str:
-    if which == "density":
-        return "log density"
-    return which if isinstance(which, str) else f"column {which}"
 
 
 def _name(step: Any) -> str:

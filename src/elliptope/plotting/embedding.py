@@ -14,7 +14,7 @@ from .._utils.checks import check_choice
 from ._axes import check_matplotlib, draw_background, heading, open_axes
 from ._positions import bands, check_max_radius
 from ._scatter import Scatter, draw_new, draw_training
-from ._source import of_estimator, of_frame
+from ._source import of_estimator
 from .targets import Target, check_target, read_target, stack_targets
 from .view import COLUMNS, Options, Picture, picture
 
@@ -122,18 +122,10 @@ class EmbeddingDisplay:
             Any with ``transform`` or ``embedding_`` will do; those of this package get a title with the certificate, and
             axis labels with the shares of the eigenvalues.
         X : (n, p) array or data frame, optional
-            What ``transform`` takes. A data frame may have other columns beside those that the estimator was fitted to. Left
-            out, the points are ``embedding_``: the training points.
-        y : (n,) array, "density", str or int, optional
-            An array is as in the constructor. ``"density"``: ``score_samples`` of the rows, low for outliers. Another string
-            or an integer: that column of ``X``, by its name or its index.
-        y_name : str, optional
-            As in the constructor. Default: also the name of the column, or "log density".
+            What ``transform`` takes. Left out, the points are ``embedding_``: the training points.
         new : (m, p) array or data frame, optional
             Other rows, drawn over the first ones with hollow markers.
-        new_y : (m,) array, optional
-            Where ``y`` names a column or the density, the same of ``new`` by default.
-        categorical, name
+        y, y_name, new_y, categorical, name
             As in the constructor.
         ax : matplotlib Axes, optional
         **kwargs
@@ -162,12 +154,8 @@ class EmbeddingDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> EmbeddingDisplay:
-        """Draw given coordinates. Parameters as in the constructor and in :meth:`plot`.
-
-        Where ``y`` is a string, ``embedding`` is a data frame with that column, and the others are the coordinates.
-        """
+        """Draw given coordinates. Parameters as in the constructor and in :meth:`plot`."""
         check_matplotlib(f"{cls.__name__}.from_embedding")
-        embedding, y = of_frame(embedding, y)
         display = cls(embedding, y=y, y_name=y_name, new=new, new_y=new_y, categorical=categorical, name=name)
         return display.plot(ax, **kwargs)
 
@@ -191,7 +179,7 @@ class EmbeddingDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            With ``projection="3d"`` for three ``components``. A new figure by default.
+            A new figure by default.
         view : {"auto", "plane", "ring", "layout"}
             How rows become points of the plane.
 
@@ -205,9 +193,8 @@ class EmbeddingDisplay:
             - ``"auto"``: the plane for one or two columns, a ring for two if all rows have one length, else a layout.
               Columns with less than a thousandth of the sum of squares do not count.
         components : sequence of int, optional
-            Columns to draw: 1 to 3 in the plane (three of them on 3-D axes), 2 on a ring, 2 or more in a layout. Given
-            without ``view``, they are drawn in the plane. By default those that carry something, as far as the view has room
-            for them.
+            Columns to draw: 1 or 2 in the plane, 2 on a ring, 2 or more in a layout. Given without ``view``, they are drawn
+            in the plane. By default those that carry something, as far as the view has room for them.
         labels : mapping, optional
             From values of ``y`` to names; classes come in its order, which decides on colours and markers.
         max_radius : float, "auto" or None
@@ -237,7 +224,7 @@ class EmbeddingDisplay:
         P, n = drawn.positions, len(self.embedding)
         if P.shape[1] == 1:
             P = np.hstack([P, bands(target, n, len(P) - n)[:, None]])
-        ax = open_axes(ax, f"{type(self).__name__}.plot", P.shape[1])
+        ax = open_axes(ax, f"{type(self).__name__}.plot")
         scatter = Scatter(ax, P, n, target, cmap, norm)
         self.scatters_, self.rows_ = draw_training(scatter, kwargs)
         self.new_scatters_, self.new_rows_ = draw_new(scatter)

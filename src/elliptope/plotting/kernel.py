@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.utils import _safe_indexing
 from .._utils.arrays import Array
 from .._utils.checks import check_choice, check_integer
 from ._axes import check_matplotlib, heading, open_axes
-from ._source import column, features, open_estimator, rows_of_last_step
+from ._source import open_estimator, rows_of_last_step
 from .targets import Classes, check_target, read_target
 
 # Part of the entries that the colour scale covers: with those of outliers, all others would have one colour.
@@ -92,9 +91,8 @@ class LearnedKernelDisplay:
         ----------
         estimator : fitted embedding, or Pipeline that ends in one
         X : (n, p) array or data frame
-        y : (n,) array, "density", str or int, optional
-            Classes or values to order the rows by, or a column of ``X``, as for :class:`EmbeddingDisplay`; where these are
-            equal, rows are ordered by direction.
+        y : (n,) array, optional
+            Classes or values to order the rows by; where these are equal, rows are ordered by direction.
         max_rows : int
             Of more rows than this, as many are drawn, at regular places of the order.
         categorical, labels
@@ -112,8 +110,6 @@ class LearnedKernelDisplay:
         check_matplotlib(f"{cls.__name__}.from_estimator")
         source = open_estimator(estimator)
         max_rows = check_integer("max_rows", max_rows, 2)
-        y = column(estimator, X, y, "X") if isinstance(y, str | Integral) else y
-        X = features(estimator, X)
         Z = np.asarray(estimator.transform(X))
         n = len(Z)
         target = None if y is None else read_target(check_target("y", y, n), categorical, labels)

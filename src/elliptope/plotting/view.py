@@ -23,7 +23,7 @@ _ENOUGH = 10
 # Circles that show a logarithmic radius, at most.
 _CIRCLES = 4
 # Fewest and most columns that a view can be given.
-COLUMNS = {"auto": (1, 3), "plane": (1, 3), "ring": (2, 2), "layout": (2, sys.maxsize)}
+COLUMNS = {"auto": (1, 2), "plane": (1, 2), "ring": (2, 2), "layout": (2, sys.maxsize)}
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Picture:
     Attributes
     ----------
     view : {"plane", "ring", "layout"}
-    positions : (n + m, 1 to 3) array
+    positions : (n + m, 1 or 2) array
         Of n rows, and of m new ones.
     columns : tuple of int
         The columns of the embedding that the picture is made of.
@@ -130,16 +130,15 @@ def picture(Z: Array, options: Options, view: str = "auto", components: Sequence
     view = choose_view(options.reference) if view == "auto" else view
     least, most = COLUMNS[view]
     ordered = (*visible, *(column for column in range(k) if column not in visible))
-    room = 2 if view == "plane" else most
-    return _VIEWS[view](Z, ordered[: min(max(len(visible), least), room)], options)
+    return _VIEWS[view](Z, ordered[: min(max(len(visible), least), most)], options)
 
 
 def _plane(Z: Array, columns: tuple[int, ...], options: Options) -> Picture:
-    """The coordinates themselves; one or two may have a logarithmic radius."""
+    """The coordinates themselves, or with a logarithmic radius."""
     reference = options.reference[:, columns]
     P, limit, n_beyond = within(Z[:, columns], reference, options.max_radius)
     beyond = Circle(limit, f"{n_beyond} beyond\nradius {limit:.3g}") if n_beyond else None
-    scale = log_radius(reference, options.radius_scale) if len(columns) < 3 else None
+    scale = log_radius(reference, options.radius_scale)
     if scale is None:
         return Picture("plane", P, columns, beyond=beyond)
     if beyond is not None:
