@@ -12,7 +12,7 @@ from ..estimators.rkhs_embedding import RKHSEmbedding
 from ..estimators.sdp_embedding import SDPEmbedding
 from .errors import UsageError
 from .selection import Selection, split_items
-from .streams import STANDARD, check_distinct
+from .streams import STANDARD
 
 METHODS: dict[str, Callable[..., Any]] = {
     "multiscale": MultiscaleEmbedding,
@@ -23,8 +23,13 @@ _DEFAULT_METHOD = "multiscale"
 # Fits are repeatable by default.
 _DEFAULT_SEED = 0
 # Attributes of the parsed command line that name files, and what users call them.
-INPUTS = {"model": "MODEL", "input": "INPUT"}
-OUTPUTS = {"output": "-o", "save_model": "--save-model", "coordinates": "--coordinates"}
+_FILES = {
+    "model": "MODEL",
+    "input": "INPUT",
+    "output": "-o",
+    "save_model": "--save-model",
+    "coordinates": "--coordinates",
+}
 
 
 def whole(low: int) -> Callable[[str], int]:
@@ -120,16 +125,10 @@ def add_estimator(parser: argparse.ArgumentParser, *, n_components: bool = False
 
 
 def check_files(args: argparse.Namespace) -> None:
-    """Raise if the name of a file is empty, or if an output is the same file as an input or another output."""
-    inputs, outputs = (
-        {called: path for name, called in names.items() if (path := getattr(args, name, None)) is not None}
-        for names in (INPUTS, OUTPUTS)
-    )
-    for called, path in {**inputs, **outputs}.items():
-        if not path:
-            raise UsageError(f"{called} must be the name of a file, got {path!r}")
-    files = {called: path for called, path in outputs.items() if path != STANDARD}
-    check_distinct(inputs, {"standard output": STANDARD, **files})
+    """Raise if the name of a file is empty."""
+    for name, called in _FILES.items():
+        if getattr(args, name, None) == "":
+            raise UsageError(f"{called} must be the name of a file, got ''")
 
 
 def selection_of(args: argparse.Namespace) -> Selection:

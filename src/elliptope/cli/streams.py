@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
-import stat
 import sys
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import BinaryIO, TextIO, cast
 
 from .._utils.files import atomic_write
-from .errors import CommandError, UsageError
+from .errors import CommandError
 
 STANDARD = "-"
 
@@ -27,8 +28,12 @@ def open_input(path: str) -> Iterator[BinaryIO]:
         if sys.stdin is None:
             raise CommandError("standard input is closed")
         yield sys.stdin.buffer
-    elif Path(path).is_dir():  # of Parquet files, which are opened one by one
-        yield path  # type: ignore[misc]
+    elif path.endswith(".gz"):
+        with gzip.open(path) as file:
+            try:
+                yield cast(BinaryIO, file)
+            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+                raise CommandError(f"{path}: compressed by gzip, and damaged ({error})") from None
     else:
         with open(path, "rb") as file:
             yield file
@@ -38,37 +43,6 @@ def standard_output() -> TextIO:
     if sys.stdout is None:
         raise CommandError("standard output is closed")
     return sys.stdout
-
-
-def check_distinct(inputs: dict[str, str], outputs: dict[str, str]) -> None:
-    """Raise, before anything is computed, if an output is an input or another output, by whatever names or links.
-
-    Both are given by what users call them: an option, or the name of an argument.
-    """
-    seen = {file: (name, path) for name, path in inputs.items() if (file := _identity(path, sys.stdin))}
-    for name, path in outputs.items():
-        file = _identity(path, sys.stdout)
-        if file in seen:
-            other, its_path = seen[file]
-            shown = its_path if path == STANDARD else path
-            raise UsageError(f"{shown}: {other} and {name} are the same file; write to another one")
-        if file is not None:
-            seen[file] = name, path
-
-
-def _identity(path: str, standard: Any) -> tuple[int, int, str] | None:
-    """What two names of one regular file have in common, also of one that does not exist yet; None for anything else."""
-    try:
-        found = os.fstat(standard.fileno()) if path == STANDARD else os.stat(path)
-        return (found.st_dev, found.st_ino, "") if stat.S_ISREG(found.st_mode) else None
-    except (OSError, ValueError, AttributeError):  # a stream that is closed or, in tests, no file of the system
-        if path == STANDARD:
-            return None
-    folder, name = os.path.split(os.path.realpath(path))
-    with suppress(OSError):
-        found = os.stat(folder)
-        return found.st_dev, found.st_ino, name
-    return None  # a missing folder is found out later
 
 
 def check_output(path: str | None, force: bool) -> None:

@@ -11,7 +11,7 @@ from .._utils.arrays import Array
 from .console import Console
 from .errors import CommandError
 from .streams import STANDARD, check_output, open_output
-from .tables import check_writer, flatten, format_of, is_compressed, write_table
+from .tables import check_writer, flatten, format_of, write_table
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Target:
     def write(self, table: dict[str, Array], console: Console, names: Sequence[str] | None = None) -> None:
         """Write the table; ``names`` are those of the columns of its matrix."""
         with open_output(self.path, self.force) as stream:
-            write_table(table, stream, self.format, names, compress=is_compressed(self.path))
+            write_table(table, stream, self.format, names)
         if self.path != STANDARD:
             console.note(f"written: {self.path}")
 

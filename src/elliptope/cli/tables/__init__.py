@@ -6,18 +6,17 @@ columns with names of their own.
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from ..._utils.arrays import Array
 from ..errors import CommandError, UsageError
 from ..streams import is_stream
 from .arrays import read_matrix_market, read_npy, read_npz, write_npy, write_npz
-from .base import Raw, Reader, Texts, is_missing, is_number, truth
-from .parquet import ParquetFolder, ParquetReader, pyarrow, write_parquet
-from .text import TextReader, uncompressed, write_text
+from .base import Raw, Reader, Texts, is_number
+from .parquet import ParquetReader, pyarrow, write_parquet
+from .text import TextReader, write_text
 
 __all__ = [
     "SUFFIXES",
@@ -30,12 +29,9 @@ __all__ = [
     "flatten",
     "format_of",
     "has_table_suffix",
-    "is_compressed",
-    "is_missing",
     "is_number",
     "open_reader",
     "refuse_spreadsheet",
-    "truth",
     "write_table",
 ]
 
@@ -44,8 +40,6 @@ WRITTEN_FORMATS = ("csv", "tsv", "parquet", "npy", "npz")
 SUFFIXES = {**{f".{name}": name for name in (*WRITTEN_FORMATS, "mtx")}, ".tab": "tsv", ".pq": "parquet"}
 _SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
-# Formats that are also read from files compressed by gzip, and those that are written so.
-_COMPRESSED_INPUT, _COMPRESSED_OUTPUT = ("csv", "tsv", "mtx"), ("csv", "tsv")
 
 
 def format_of(path: str) -> str:
@@ -55,9 +49,7 @@ def format_of(path: str) -> str:
     refuse_spreadsheet(path)
     suffix = _suffix(path)
     if Path(path).is_dir():
-        if not any(Path(path).glob("*.parquet")):
-            raise CommandError(f"{path}: a folder; name a file, or a folder of Parquet files")
-        return "parquet"
+        raise CommandError(f"{path}: a folder; name a file")
     if suffix not in SUFFIXES:
         known = ", ".join(SUFFIXES)
         raise UsageError(f"{path}: the suffix {suffix!r} tells no format (known: {known})")
@@ -78,14 +70,8 @@ def _suffix(path: str) -> str:
     return Path(path.removesuffix(".gz")).suffix.lower()
 
 
-def is_compressed(path: str) -> bool:
-    return path.endswith(".gz") and not is_stream(path)
-
-
 def open_reader(stream: BinaryIO, source: str, format: str) -> Reader:
-    """A reader of the table in ``stream``, which knows its columns. Its first bytes tell whether it is compressed."""
-    if format in _COMPRESSED_INPUT:
-        stream = uncompressed(stream, source)
+    """A reader of the table in ``stream``, which knows its columns."""
     if format == "npy":
         return read_npy(stream, source)
     if format == "npz":
@@ -93,28 +79,23 @@ def open_reader(stream: BinaryIO, source: str, format: str) -> Reader:
     if format == "mtx":
         return read_matrix_market(stream, source)
     if format == "parquet":
-        return ParquetFolder(source) if isinstance(stream, str) else ParquetReader(stream, source)
+        return ParquetReader(stream, source)
     return TextReader(stream, source, _DELIMITERS[format])
 
 
 def check_writer(format: str, path: str) -> None:
     """Raise, before anything is computed, if this format is not written, or if the library for it is missing."""
-    if is_compressed(path) and format not in _COMPRESSED_OUTPUT:
-        raise UsageError(f"{path}: {format} is not written with gzip, only {' and '.join(_COMPRESSED_OUTPUT)} are")
+    if path.endswith(".gz"):
+        raise UsageError(f"{path}: tables are read with gzip, and written without")
     if format not in WRITTEN_FORMATS:
         raise CommandError(f"{format} is read, and not written; write one of {', '.join(WRITTEN_FORMATS)}")
     if format == "parquet":
         pyarrow()
 
 
-def write_table(
-    arrays: dict[str, Array], stream: BinaryIO, format: str, names: Sequence[str] | None = None, *, compress: bool = False
-) -> None:
-    """Write a table; ``names`` are those of the columns of its matrix. ``compress``: by gzip, without its date."""
-    if compress:
-        with gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as packed:
-            write_table(arrays, cast(BinaryIO, packed), format, names)
-    elif format == "npy":
+def write_table(arrays: dict[str, Array], stream: BinaryIO, format: str, names: Sequence[str] | None = None) -> None:
+    """Write a table; ``names`` are those of the columns of its matrix."""
+    if format == "npy":
         write_npy(arrays, stream)
     elif format == "npz":
         write_npz(arrays, stream)

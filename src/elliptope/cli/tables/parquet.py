@@ -30,10 +30,7 @@ class ParquetReader(Reader):
             self._file = parquet.ParquetFile(stream, pre_buffer=False)
         except (pa.ArrowException, OSError) as error:
             raise TableError(source, f"not Parquet data, or damaged ({error})") from None
-        self._describe(self._file.schema_arrow, self._file.metadata.num_rows)
-
-    def _describe(self, schema: Any, rows: int) -> None:
-        self._schema = schema
+        self._schema, rows = self._file.schema_arrow, self._file.metadata.num_rows
         self.names = ["" if name.startswith(_INDEX) else name for name in self._schema.names]
         if not rows or not self.names:
             raise TableError(self.source, "the table has no rows" if self.names else "the table has no columns")
@@ -62,20 +59,6 @@ class ParquetReader(Reader):
 
     def unnamed(self, j: int) -> str:
         return "the index of a pandas table"
-
-
-class ParquetFolder(ParquetReader):
-    """The Parquet files of a folder, one after the other in the order of their names, as one table."""
-
-    def __init__(self, source: str) -> None:
-        pa, parquet = pyarrow()
-        self.source = source
-        try:
-            self._file = parquet.ParquetDataset(source, pre_buffer=False)
-            rows = sum(fragment.count_rows() for fragment in self._file.fragments)
-        except (pa.ArrowException, OSError) as error:
-            raise TableError(source, f"Parquet files that are damaged, or of different columns ({error})") from None
-        self._describe(self._file.schema, rows)
 
 
 def _index_columns(schema: Any) -> set[int]:

@@ -1,4 +1,4 @@
-"""CSV and TSV, compressed by gzip or not. Rows are converted one by one, so that only numbers are kept in memory.
+"""CSV and TSV. Rows are converted one by one, so that only numbers are kept in memory.
 
 Errors name the line of the file. Numbers are what Python reads as such, except digits grouped by underscores; true and false
 are 1 and 0, as in Parquet.
@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import gzip
 import io
 import itertools
 import re
-import zlib
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -25,7 +23,6 @@ from ..._utils.arrays import Array
 from ..errors import TableError
 from .base import Raw, Reader, Texts, is_missing, is_number, truth
 
-_GZIP = b"\x1f\x8b"
 # A line of so many characters is no row of a table, and might fill the memory.
 _LONGEST_LINE = 2**26
 # Delimiters that are used when line 1 does not have the usual one.
@@ -46,34 +43,6 @@ _LINE_END = " \r\n"
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20].+", flags=re.DOTALL)
 # What `errors="surrogateescape"` makes of bytes that cannot be decoded.
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
-
-
-def uncompressed(stream: BinaryIO, source: str) -> BinaryIO:
-    """The stream, or what it holds in compressed form, by its first two bytes."""
-    if not hasattr(stream, "peek"):  # without reading ahead one cannot look at the first bytes and put them back
-        stream = io.BufferedReader(stream)  # type: ignore[type-var]
-    packed = stream.peek(2)[:2] == _GZIP
-    return cast(BinaryIO, _Gunzip(stream, source)) if packed else stream
-
-
-class _Gunzip(gzip.GzipFile):
-    """The decompressed contents; an error that names the file where they are damaged."""
-
-    def __init__(self, stream: BinaryIO, source: str) -> None:
-        super().__init__(fileobj=stream)
-        self.source = source
-
-    def read(self, size: int | None = -1) -> bytes:
-        return self._checked(super().read, size)
-
-    def read1(self, size: int = -1) -> bytes:
-        return self._checked(super().read1, size)
-
-    def _checked(self, read: Any, size: int | None) -> bytes:
-        try:
-            return read(size)
-        except (EOFError, OSError, zlib.error) as error:
-            raise TableError(self.source, f"compressed by gzip, and damaged ({error})") from None
 
 
 class TextReader(Reader):
