@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Real
@@ -28,7 +27,6 @@ from .extension import Numbers, unit_rows
 from .lazy import takes_dask
 from .pose import Posed, pose
 from .progress import begin_callbacks, with_callbacks
-from .starts import Start
 from .training import MultiscaleTraining, Scale
 
 # Larger exponents would leave a few points all of the weight.
@@ -93,7 +91,6 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
     normalize = None
     bandwidth = "auto"
     operator = "auto"
-    n_landmarks = 1000
     rank = "auto"
 
     def __init__(
@@ -131,21 +128,16 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
 
     @with_callbacks
     @underflows_to_zero
-    def fit(
-        self, X: Array, y: Any = None, sample_weight: Array | None = None, checkpoint: str | os.PathLike | None = None
-    ) -> MultiscaleEmbedding:
-        """Solve the programs of all scales on the rows of ``X``.
-
-        ``sample_weight`` and ``checkpoint`` as for :class:`~elliptope.SDPEmbedding`.
-        """
+    def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> MultiscaleEmbedding:
+        """Solve the programs of all scales on the rows of ``X``; ``sample_weight`` as for ``SDPEmbedding``."""
         settings = self._check_parameters()
         begin_callbacks(self, len(settings[0]))
-        posed = pose(X, sample_weight, self, checkpoint=checkpoint)
+        posed = pose(X, sample_weight, self)
         with device_errors(posed.device):
             return self._fit(posed, *settings)._follow(X)
 
     def _fit(self, posed: Posed, times: list[int], spreads: list[float] | None, weights: list[float]) -> MultiscaleEmbedding:
-        given, posed = posed.sample.w, posed.weighted_by_density(float(self.density))
+        posed = posed.weighted_by_density(float(self.density))
         self._check_width(len(posed.given.w))
         A = posed.operator
         spreads = _spreads(times, A.n) if spreads is None else spreads
@@ -157,11 +149,11 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         values: list[Array] = []
         for setting in zip(times, spreads, weights, strict=True):
             # Ctrl-C ends the scales that follow, too: each is returned as it starts, with its bound.
-            start = Start(interrupted=any(scale.status == "interrupted" for scale in scales))
-            scale, value = self._fit_scale(posed, d, *setting, start)
+            interrupted = any(scale.status == "interrupted" for scale in scales)
+            scale, value = self._fit_scale(posed, d, *setting, interrupted)
             scales, values = (*scales, scale), [*values, value]
         extension = posed.extension(np.hstack(values))
-        training = MultiscaleTraining(posed.sample.rows, None, extension, scales, as_numpy(given))
+        training = MultiscaleTraining(posed.sample.rows, None, extension, scales)
         Z = np.hstack([scale.weight * unit_rows(scale.components) for scale in scales])
         Z = posed.at_all_rows(Z, lambda X, numbers: _embed(training, X, numbers, self.n_jobs, posed.device))
         width = self._width(Z.shape[1])
@@ -173,10 +165,12 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
             training_=training,
         )
 
-    def _fit_scale(self, posed: Posed, d: Array, t: int, spread: float, weight: float, start: Start) -> tuple[Scale, Array]:
+    def _fit_scale(
+        self, posed: Posed, d: Array, t: int, spread: float, weight: float, interrupted: bool
+    ) -> tuple[Scale, Array]:
         """One scale, and the values at the points that its extension is made of."""
         J, A = posed.cost(d, t), posed.operator
-        solution = self._solve(J, start=start, spread=spread)
+        solution = self._solve(J, spread=spread, interrupted=interrupted)
         s = solution.spread.s
         e = as_numpy(spread_weights(J, s))
         status = judge(solution, posed, d, e, f"MultiscaleEmbedding, at diffusion time {t},", verbose=bool(self.verbose))
