@@ -26,7 +26,6 @@ import warnings
 from collections import Counter, namedtuple
 from contextlib import contextmanager, redirect_stdout
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -220,10 +219,6 @@ def sdp_cases():
     yield from (fit(sdp, STAR, kernel="neighbors", n_neighbors=2, diagonal=d) for d in ("kernel", "constant"))
     yield fit(sdp, TWICE, kernel="neighbors", sample_weight="zeros")
     yield from (fit(sdp, GRAPH, kernel="neighbors", n_neighbors=5, sample_weight=kind) for kind in (None, "zeros"))
-    if find_spec("pynndescent"):
-        yield fit(sdp, CANCER, kernel=Neighbors(search="approximate"), n_neighbors=10)
-    else:
-        print("skipped, because pynndescent is not installed: fit SDPEmbedding cancer: kernel=Neighbors, n_neighbors=10")
     for k, normalize in ((1, None), (2, None), (12, None), (None, "unit"), (1, "unit"), (2, "unit")):
         yield fit(sdp, WINE, n_components=k, normalize=normalize, bandwidth=1.5)
     yield from (fit(sdp, WINE, sample_weight=kind) for kind in ("fractional", "integer", "zeros", 0.25))

@@ -79,9 +79,7 @@ USAGE = {
         "--neighbors",
         2,
     ),
-    "one neighbor": refused(
-        EMBED + " --kernel neighbors --neighbors 1", "--neighbors: must be a whole number of at least 2, got '1'", 2
-    ),
+    "one neighbor": refused(EMBED + " --neighbors 1", "--neighbors: must be a whole number of at least 2, got '1'", 2),
     "unknown method": refused(EMBED + " --method umap", "--method: invalid choice: 'umap'", 2),
     "empty selection": refused(EMBED + " --columns a,,b", "--columns: must be names or positions of columns", 2),
 }
