@@ -11,12 +11,10 @@ from elliptope.kernels import CallableKernel, Gaussian, Laplacian
 from elliptope.kernels.neighbors import Neighbors
 from elliptope.operators import (
     DenseOperator,
-    NystroemOperator,
     Operator,
     RegularizedOperator,
     SparseOperator,
     TiledOperator,
-    TruncatedOperator,
     as_operator,
     kernel_matrix,
 )
@@ -24,10 +22,8 @@ from elliptope.operators.matrix import DenseMatrix
 from neighborhoods import NaiveNeighbors
 
 # Two tiles, of which the second is not full.
-N, P, CUTOFF = 150, 3, 1e-3
+N, P = 150, 3
 WIDE, NARROW, LAPLACIAN = Gaussian(1.5), Gaussian(0.05), Laplacian(0.7)
-# Rank 10 on three columns, with a diagonal that varies by orders of magnitude.
-POLYNOMIAL = CallableKernel(lambda X, Y: (1 + X @ Y.T) ** 2)
 
 
 def long(a):
@@ -73,28 +69,27 @@ class Case:
 
 @dataclass(frozen=True)
 class KernelCase(Case):
-    """With its kernel matrix, the exact one, which it may replace by another, and what J is made of."""
+    """With its kernel matrix, and what J is made of."""
 
     K: np.ndarray = field(kw_only=True)
-    K_exact: np.ndarray = field(kw_only=True)
     w: np.ndarray = field(kw_only=True)
     t: np.ndarray = field(kw_only=True)
 
     @property
     def m(self):
-        """Degrees of the exact kernel."""
-        return (self.K_exact * self.w).sum(axis=1)
+        """Degrees of the kernel."""
+        return (self.K * self.w).sum(axis=1)
 
     def exact(self, t):
-        """J of the exact kernel with the row scale t."""
-        A, top = cost_terms(self.K_exact, self.m, (self.w * self.m).sum(), t)
+        """J with the row scale t."""
+        A, top = cost_terms(self.K, self.m, (self.w * self.m).sum(), t)
         return A - top
 
 
 def dense(kernel):
     def build(X, w, n_jobs):
         K = exact_kernel(kernel, X)
-        return DenseOperator(kernel_matrix(kernel, X, n_jobs), w), K, K
+        return DenseOperator(kernel_matrix(kernel, X, n_jobs), w), K
 
     return build
 
@@ -102,7 +97,7 @@ def dense(kernel):
 def tiled(kernel):
     def build(X, w, n_jobs):
         K = exact_kernel(kernel, X)
-        return TiledOperator(kernel, X, w, n_jobs=n_jobs), K, K
+        return TiledOperator(kernel, X, w, n_jobs=n_jobs), K
 
     return build
 
@@ -113,47 +108,14 @@ def distributed(kernel):
         from elliptope.distributed.exact import DistributedOperator
 
         K = exact_kernel(kernel, X)
-        return DistributedOperator(kernel, X, w, cluster=cluster, block_rows=64), K, K
+        return DistributedOperator(kernel, X, w, cluster=cluster, block_rows=64), K
 
     return build
 
 
 def neighbors(X, w, n_jobs):
     K = Neighbors().fit(X, n_neighbors=9, n_jobs=n_jobs).matrix()
-    exact = long(NaiveNeighbors(X, 9).K)
-    return SparseOperator(K, w, n_jobs), exact, exact
-
-
-def distributed_neighbors(X, w, n_jobs):
-    cluster = dask_cluster.in_this_process()
-    from elliptope.distributed.neighbors import fit_neighbors
-    from elliptope.distributed.rows import RowBlocks
-    from elliptope.distributed.sparse import DistributedSparseOperator
-
-    _, rows = fit_neighbors(Neighbors(), X, RowBlocks.of_array(X), 9, cluster)
-    exact = long(NaiveNeighbors(X, 9).K)
-    return DistributedSparseOperator(rows, w), exact, exact
-
-
-def degrees(K, w):
-    return (K @ (np.ones(len(K)) if w is None else long(w))).astype(float)
-
-
-def truncated(X, w, n_jobs):
-    K = exact_kernel(WIDE, X)
-    operator = TruncatedOperator(WIDE, X, degrees(K, w), w, cutoff=CUTOFF, n_jobs=n_jobs)
-    return operator, np.where(K >= CUTOFF, K, 0), K
-
-
-def nystroem(kernel, n_landmarks):
-    def build(X, w, n_jobs):
-        X = X if kernel is not POLYNOMIAL else abs(X)
-        K = exact_kernel(kernel, X)
-        operator = NystroemOperator(kernel, X, n_landmarks, w, degrees=degrees(K, w), rng=0, n_jobs=n_jobs)
-        F = long(operator._factor.F)
-        return operator, off_diagonal(F @ F.T) + np.diag(K.diagonal()), K
-
-    return build
+    return SparseOperator(K, w, n_jobs), long(NaiveNeighbors(X, 9).K)
 
 
 KERNELS = {
@@ -162,35 +124,26 @@ KERNELS = {
     "dense-laplacian": dense(LAPLACIAN),
     "dense-callable": dense(CallableKernel(lambda X, Y: (4 + X @ Y.T) ** 2)),
     "neighbors": neighbors,
-    "truncated": truncated,
     "tiled": tiled(WIDE),
     "tiled-laplacian": tiled(LAPLACIAN),
     "dask": distributed(WIDE),
     "dask-laplacian": distributed(LAPLACIAN),
-    "dask-neighbors": distributed_neighbors,
-    "nystroem": nystroem(WIDE, 40),
-    "nystroem-narrow": nystroem(Gaussian(0.1), 9),
-    "nystroem-polynomial": nystroem(POLYNOMIAL, 6),
-    "nystroem-all": nystroem(LAPLACIAN, N),
 }
 
 
 def kernel_case(name, weights, n_jobs=1, seed=0, build=None):
     rng = np.random.default_rng(seed)
     w = 10 ** rng.uniform(-1, 1, N) if weights else None
-    operator, K, K_exact = (build or KERNELS[name])(two_groups(seed=seed), w, n_jobs)
+    operator, K = (build or KERNELS[name])(two_groups(seed=seed), w, n_jobs)
     w = np.ones(N) if w is None else w
     t = rng.uniform(0.2, 2, N)
     operator.set_row_scale(t)
-    m = (K_exact * long(w)).sum(axis=1)  # of the exact kernel, whatever the operator keeps of it
+    m = (K * long(w)).sum(axis=1)
     A, top = cost_terms(K, m, (w * m).sum(), t)
     size = abs(A) + top
-    if name.startswith("nystroem"):  # an entry is a sum of many terms
-        scale = t * np.sqrt(K_exact.diagonal() / m)
-        size = size + np.outer(scale, scale)
     core_size = size - np.diag((A - top).diagonal())  # of the diagonal twice (t v0)² is left
     J = A - top
-    return KernelCase(operator, J, size, off_diagonal(J), core_size, K=K, K_exact=K_exact, w=w, t=t)
+    return KernelCase(operator, J, size, off_diagonal(J), core_size, K=K, w=w, t=t)
 
 
 def deflated_case(case, columns=11):

@@ -103,8 +103,8 @@ class TestChoice:
     def test_refused(self):
         with pytest.raises(ValueError, match="`device` must be None, 'cpu' or 'auto' for RKHSEmbedding"):
             RKHSEmbedding(device="cuda").fit(ROWS)
-        with pytest.raises(ValueError, match="`operator` must be one of 'auto', 'tiled', 'dense' on"):
-            SDPEmbedding(device="cuda", operator="nystroem").fit(ROWS)
+        with pytest.raises(ValueError, match="`operator` must be one of 'auto', 'dense' on"):
+            SDPEmbedding(device="cuda", kernel=np.dot, operator="tiled").fit(ROWS)
 
 
 class TestMemory:

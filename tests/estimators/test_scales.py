@@ -25,8 +25,6 @@ def positive(rows):
 ESTIMATORS = {
     "dense": (SDPEmbedding(random_state=0), -0.5),
     "tiled": (SDPEmbedding(operator="tiled", random_state=0), -0.5),
-    "sparse": (SDPEmbedding(operator="sparse", random_state=0), -0.5),
-    "nystroem": (SDPEmbedding(operator="nystroem", n_landmarks=40, random_state=0), -0.5),
     "neighbors": (SDPEmbedding(kernel="neighbors", n_neighbors=12, random_state=0), -0.5),
     "constant diagonal": (SDPEmbedding(diagonal="constant", random_state=0), 0),
     "given diagonal": (SDPEmbedding(diagonal=D, random_state=0), 0),

@@ -15,10 +15,8 @@ from elliptope.kernels import Gaussian, Laplacian, Matern
 from elliptope.operators import (
     DenseOperator,
     KernelOperator,
-    NystroemOperator,
     SparseOperator,
     TiledOperator,
-    TruncatedOperator,
     as_operator,
     kernel_matrix,
 )
@@ -27,22 +25,18 @@ from elliptope.sdp import solve
 from operator_cases import (
     KERNELS,
     MATRICES,
-    WIDE,
     N,
     cost_terms,
     deflated_case,
-    exact_kernel,
     kernel_case,
     long,
     off_diagonal,
-    two_groups,
 )
 
 # Error of a product relative to the sizes of its terms.
 USUAL = 1e-13
 ALL = [(name, weights) for name in KERNELS for weights in (False, True)] + [(name, None) for name in MATRICES]
 DEFLATED = [(f"deflated {name}", weights) for name, weights in ALL if not weights]
-APPROXIMATE = ("truncated", "nystroem", "tiled")
 
 
 def identify(parameter):
@@ -163,7 +157,6 @@ class TestFactorization:
             assert factor is None
         with operator.factorization(slack, metric, -least * (1 + 1e-6)) as factor:
             assert -least * (1 + 1e-6) <= factor.added <= factor.shift < -least * (1 + 2e-6)
-            assert 0 <= factor.extra <= 1e-7 * abs(core).sum()
         with operator.factorization(slack, metric, -2 * least) as factor:
             found = factor.solve(whitened + factor.added * np.eye(N))
         np.testing.assert_allclose(found, np.eye(N), atol=1e-8)
@@ -188,9 +181,8 @@ class TestDeflation:
             np.testing.assert_allclose(as_operator(build(np.eye(N)), d).norm_weights(), d, rtol=1e-12)
             np.testing.assert_array_equal(as_operator(build(np.eye(N))).norm_weights(), np.ones(N))
 
-    @pytest.mark.parametrize("name", ["neighbors", "dask-neighbors"])
-    def test_in_single_precision_throughout(self, name):
-        case = kernel_case(name, weights=True)
+    def test_in_single_precision_throughout(self):
+        case = kernel_case("neighbors", weights=True)
         single = case.operator.float32()
         V = np.random.default_rng(5).standard_normal((N, 20)).astype(np.float32)
         found = single.core_matmat(V)
@@ -202,9 +194,8 @@ class TestDeflation:
 
 
 class TestKernels:
-    def test_degrees_and_diagonal_are_those_of_the_exact_kernel(self, of_kernel):
-        """Whatever the operator keeps of it: surrogate and exact problem have the same feasible set."""
-        operator, K, w, m = of_kernel.operator, of_kernel.K_exact, of_kernel.w, of_kernel.m
+    def test_degrees_and_diagonal(self, of_kernel):
+        operator, K, w, m = of_kernel.operator, of_kernel.K, of_kernel.w, of_kernel.m
         np.testing.assert_allclose(operator.m, m.astype(float), rtol=1e-13)
         np.testing.assert_allclose(operator.M, float((w * m).sum()), rtol=1e-13)
         np.testing.assert_array_equal(operator.w, w)
@@ -214,10 +205,9 @@ class TestKernels:
         np.testing.assert_allclose(operator.contrast(), (d * m / K.diagonal()).astype(float), rtol=1e-11, atol=1e-14)
 
     def test_the_top_eigenvector_is_deflated(self, of_kernel):
-        """Abar annihilates √m on L²(w), so J annihilates w √m / t; a surrogate does so up to what it drops."""
+        """Abar annihilates √m on L²(w), so J annihilates w √m / t."""
         x = (of_kernel.w * np.sqrt(of_kernel.m) / of_kernel.t).astype(float)[:, None]
-        missing = abs(of_kernel.exact(of_kernel.t) - of_kernel.J)
-        assert (abs(of_kernel.operator @ x) <= (USUAL * of_kernel.size + missing) @ x).all()
+        assert (abs(of_kernel.operator @ x) <= USUAL * of_kernel.size @ x).all()
 
     def test_another_row_scale(self, of_kernel):
         """Whatever was kept for the last one is made anew."""
@@ -291,40 +281,15 @@ class TestErrorBounds:
                 objective = (H * (operator @ H)).sum()
                 assert -below <= (long(H) * (exact @ H)).sum() - objective <= above
 
-    @pytest.mark.parametrize("name", ["truncated", "nystroem"])
-    def test_errors_of_degrees_are_covered(self, name):
-        """Degrees that are off by as much as was admitted, at random or in a way that does most harm."""
-        rng, error, X = np.random.default_rng(8), 1e-3, two_groups(70)
-        w, K = 10 ** rng.uniform(-1, 1, 70), exact_kernel(WIDE, X)
-        m = (K * w).sum(axis=1)
-        small = m < np.median(m)
-        closest = 0.0
-        for sign in (rng.choice([-1.0, 1.0], 70), np.ones(70), np.where(small, 1.0, -1.0), np.where(small, -1.0, 1.0)):
-            degrees = (m / (1 + sign * error)).astype(float)  # so that m is (1 ± error) times what is given
-            if name == "truncated":
-                operator = TruncatedOperator(WIDE, X, degrees, w, cutoff=1e-12, degree_error=error)
-            else:
-                operator = NystroemOperator(WIDE, X, 70, w, degrees=degrees, degree_error=error, rng=0)
-            # Rows of equal weight in the sums, by which the bound is attained most nearly; and as the estimator scales them.
-            for t in (w * np.sqrt(degrees), w * np.sqrt(np.maximum(operator.abar_diagonal(), 0))):
-                operator.set_row_scale(t)
-                A, top = cost_terms(K, m, (w * m).sum(), t)
-                for found, bound in zip(worst(A - top - operator @ np.eye(70)), operator.error_bounds[::-1], strict=True):
-                    assert found <= bound
-                    closest = max(closest, found / bound)
-        assert closest > 0.25
-
-    @pytest.mark.parametrize("name", APPROXIMATE)
-    def test_the_exact_optimum_lies_in_the_claimed_interval(self, name):
-        """On random instances; and the optimum of the surrogate lies in its own interval."""
+    def test_the_exact_optimum_lies_in_the_claimed_interval(self):
+        """On random instances; and the optimum of the tiled operator lies in its own interval."""
         for seed in range(24):
             kernel, X, w, exact = random_instance(seed)
-            operator = approximate(name, kernel, X, w, seed)
+            operator = TiledOperator(kernel, X, w)
             operator.set_row_scale(w * np.sqrt(operator.abar_diagonal()))
-            # With few landmarks and a narrow kernel the surrogate is hard to solve; what is claimed must still be true.
             certificate = solve(operator, rng=0, tol=1e-4, max_iter=1000).certificate
-            assert certificate.grade == "proved" or (name == "tiled" and certificate.grade == "probabilistic")
-            assert certificate.relative_gap <= (1e-2 if name == "tiled" else 1e-3)
+            assert certificate.grade in ("proved", "probabilistic")
+            assert certificate.relative_gap <= 1e-2
             low, high = certificate.exact_interval
             assert low <= exact.upper_bound
             assert high >= exact.objective
@@ -353,15 +318,3 @@ def random_instance(seed):
     exact = solve(dense, rng=0, tol=1e-5).certificate
     assert exact.grade == "proved"
     return kernel, X, w, exact
-
-
-def approximate(name, kernel, X, w, seed):
-    rng = np.random.default_rng(seed)
-    tiled = TiledOperator(kernel, X, w)
-    if name == "tiled":
-        return tiled
-    error = float(tiled.degree_error.max())
-    if name == "truncated":
-        return TruncatedOperator(kernel, X, tiled.m, w, float(10 ** rng.uniform(-8, -1)), error)
-    n_landmarks = int(rng.choice([5, 15, 40, len(X)]))
-    return NystroemOperator(kernel, X, n_landmarks, w, degrees=tiled.m, degree_error=error, rng=seed)

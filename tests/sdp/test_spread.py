@@ -24,7 +24,6 @@ from elliptope.kernels import Gaussian
 from elliptope.kernels.neighbors import Neighbors
 from elliptope.operators import (
     DenseOperator,
-    NystroemOperator,
     RegularizedOperator,
     SparseOperator,
     TiledOperator,
@@ -244,14 +243,12 @@ class TestOperators:
         """n = 1000: proved by factorisation or by moments, or tested."""
         X = two_moons(500, random_state=0)[0]
         dense = kernel_cost(X, 0.5)
-        t, degrees = np.sqrt(dense.abar_diagonal()), dense.m
-        tiled, nystroem = TiledOperator(Gaussian(0.5), X), NystroemOperator(Gaussian(0.5), X, 400, degrees=degrees, rng=0)
-        for operator in (tiled, nystroem):
-            operator.set_row_scale(t)
+        tiled = TiledOperator(Gaussian(0.5), X)
+        tiled.set_row_scale(np.sqrt(dense.abar_diagonal()))
         J = dense @ np.eye(1000)
         expected = solve(dense, spread=eta, rng=0, tol=1e-7)
         e = weights(J, expected.spread.s)
-        for operator in (dense, tiled, nystroem, J, aslinearoperator((J + J.T) / 2)):
+        for operator in (dense, tiled, J, aslinearoperator((J + J.T) / 2)):
             solution = solve(operator, spread=eta, rng=1, tol=1e-5)
             assert (solution.status, solution.spread) == ("optimal", expected.spread)
             free = not isinstance(operator, TiledOperator) and not as_operator(operator).can_factor

@@ -63,8 +63,6 @@ UNDERFLOWING = {
         for name, p in {
             "dense": {"bandwidth": 0.05},
             "tiled": {"bandwidth": 0.05, "operator": "tiled"},
-            "sparse": {"bandwidth": 0.05, "operator": "sparse"},
-            "nystroem": {"bandwidth": 0.05, "operator": "nystroem", "n_landmarks": 20},
             "laplacian": {"bandwidth": 0.002, "kernel": "laplacian"},
             "matern": {"bandwidth": 0.002, "kernel": "matern"},
             "neighbors": {"kernel": "neighbors", "n_neighbors": 8},

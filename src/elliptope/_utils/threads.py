@@ -10,13 +10,11 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from numbers import Integral
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
-
-from .control_groups import control_groups
 
 # Up to this many rows several threads wait for each other for longer than they work on a product with an n × n matrix.
 ONE_THREAD = 1500
@@ -38,22 +36,36 @@ def usable_cores(root: str | os.PathLike = "/") -> int:
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
-        quotas = [_quota(version, folder) for version, _, folder in control_groups(Path(root), "cpu")]
+        quotas = [_quota(folder) for _, folder in control_groups(Path(root))]
     except (OSError, ValueError):  # not Linux, or files of another form: doing without the answer is better than failing
         quotas = []
     return max(1, math.ceil(min([cores, *quotas])))
 
 
-def _quota(version: str, folder: Path) -> float:
+def _quota(folder: Path) -> float:
     """The cores that a control group may keep busy; infinite without a limit."""
     try:
-        if version == "cgroup2":
-            quota, period = (folder / "cpu.max").read_text().split()
-        else:
-            quota, period = ((folder / f"cpu.cfs_{name}_us").read_text().strip() for name in ("quota", "period"))
+        quota, period = (folder / "cpu.max").read_text().split()
     except OSError:  # at the top there is no limit, and no file
         return math.inf
-    return int(quota) / int(period) if quota not in ("max", "-1") else math.inf
+    return int(quota) / int(period) if quota != "max" else math.inf
+
+
+def control_groups(root: Path) -> Iterator[tuple[str, Path]]:
+    """The control group (Linux, version 2) of this process and those above it: names, and folders of their files.
+
+    Containers, batch systems and systemd limit by them. A container may see its own group at the top, whatever the host
+    calls it, so that the first parts of its name lead nowhere.
+    """
+    top = root / "sys/fs/cgroup"
+    name = (root / "proc/self/cgroup").read_text().partition("0::")[2].partition("\n")[0]
+    parts = PurePosixPath(name).parts[1:]
+    inside = (top.joinpath(*parts[k:]) for k in range(len(parts)) if ".." not in parts[k:])
+    folder = next((folder for folder in inside if folder.is_dir()), top)
+    while folder != top:
+        yield f"/{folder.relative_to(top).as_posix()}", folder
+        folder = folder.parent
+    yield "/", top
 
 
 def count_threads(n_jobs: int | None) -> int:
@@ -172,11 +184,6 @@ def all_blas_threads(wanted: bool = True) -> AbstractContextManager:
 def blas_threads() -> int:
     """As many threads as BLAS is set to, or was before :func:`one_blas_thread`; no more than there are cores."""
     return _BLAS_THREADS.number()
-
-
-def openmp_threads(count: int) -> AbstractContextManager:
-    """A context in which OpenMP has ``count`` threads: scikit-learn's loops take all that there are, whatever ``n_jobs``."""
-    return _pools().limit(limits=count, user_api="openmp")
 
 
 @cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -20,7 +19,6 @@ from ..sdp.verdict import one_line
 from .base import Embedding, fix_signs
 from .pose import check_seed, draw_seed
 from .progress import CallbackSupportMixin, progress_callback
-from .starts import NO_START, Start
 
 # SMALL_COLUMN for a program with a quadratic term. There the extension divides by eigenvalues of all columns, and errs by a
 # tenth of what is dropped, instead of its square: 5e-5 with 3e-4 and 2e-6 with 1e-5 on wide kernels of 100 to 800 points.
@@ -90,29 +88,29 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
         if not is_word(self.rank, "auto"):
             check_integer("rank", self.rank, 1, "'auto' or ")
 
-    def _solve(self, J: Operator, method: str = "auto", start: Start = NO_START, spread: float = 0.0) -> Solution:
-        """Solve, with what the ``start`` took counted; from one that was interrupted, return it as it is, with its bound.
+    def _solve(
+        self, J: Operator, method: str = "auto", start: Array | None = None, spread: float = 0.0, interrupted: bool = False
+    ) -> Solution:
+        """Solve; if the fit was ``interrupted`` before, return the start as it is, with its bound.
 
         The cost of a constant kernel is zero, and has nothing to spread rows by.
         """
         if spread and not largest(J.spread_diagonal()) > 0:
             spread = 0.0
         with progress_callback(self, bool(self.verbose)) as report:
-            solution = solve(
+            return solve(
                 J,
                 method=method,
                 rank=self.rank,
                 tol=self.tol,
                 polish=True,
-                max_iter=self.max_iter - start.n_iter,
-                max_products=None if self._max_products is None else self._max_products - start.n_products,
+                max_iter=self.max_iter,
+                max_products=self._max_products,
                 rng=np.random.default_rng(draw_seed(self.random_state)),
-                start=start.factor,
+                start=start,
                 spread=spread,
-                callback=(lambda _: True) if start.interrupted else report,
+                callback=(lambda _: True) if interrupted else report,
             )
-        n_iter, n_products = solution.n_iter + start.n_iter, solution.n_products + start.n_products
-        return replace(solution, n_iter=n_iter, n_products=n_products)
 
     def _check_width(self, n: int) -> None:
         if self.n_components is not None and self.n_components > n:

@@ -27,7 +27,6 @@ from .extension import Numbers, unit_rows
 from .lazy import takes_dask
 from .pose import Posed, pose
 from .progress import begin_callbacks, with_callbacks
-from .starts import Start
 from .training import MultiscaleTraining, Scale
 
 # Larger exponents would leave a few points all of the weight.
@@ -92,7 +91,6 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
     normalize = None
     bandwidth = "auto"
     operator = "auto"
-    n_landmarks = 1000
     rank = "auto"
 
     def __init__(
@@ -151,8 +149,8 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         values: list[Array] = []
         for setting in zip(times, spreads, weights, strict=True):
             # Ctrl-C ends the scales that follow, too: each is returned as it starts, with its bound.
-            start = Start(interrupted=any(scale.status == "interrupted" for scale in scales))
-            scale, value = self._fit_scale(posed, d, *setting, start)
+            interrupted = any(scale.status == "interrupted" for scale in scales)
+            scale, value = self._fit_scale(posed, d, *setting, interrupted)
             scales, values = (*scales, scale), [*values, value]
         extension = posed.extension(np.hstack(values))
         training = MultiscaleTraining(posed.sample.rows, None, extension, scales)
@@ -167,10 +165,12 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
             training_=training,
         )
 
-    def _fit_scale(self, posed: Posed, d: Array, t: int, spread: float, weight: float, start: Start) -> tuple[Scale, Array]:
+    def _fit_scale(
+        self, posed: Posed, d: Array, t: int, spread: float, weight: float, interrupted: bool
+    ) -> tuple[Scale, Array]:
         """One scale, and the values at the points that its extension is made of."""
         J, A = posed.cost(d, t), posed.operator
-        solution = self._solve(J, start=start, spread=spread)
+        solution = self._solve(J, spread=spread, interrupted=interrupted)
         s = solution.spread.s
         e = as_numpy(spread_weights(J, s))
         status = judge(solution, posed, d, e, f"MultiscaleEmbedding, at diffusion time {t},", verbose=bool(self.verbose))

@@ -23,14 +23,7 @@ from ..kernels.search import near_rows_together
 from ..kernels.stationary import has_profile
 from ..memory.device import check_device_memory, device_errors
 from ..memory.planner import choose_operator, size_of
-from ..operators import (
-    DenseOperator,
-    KernelOperator,
-    NystroemOperator,
-    SparseOperator,
-    TiledOperator,
-    TruncatedOperator,
-)
+from ..operators import DenseOperator, KernelOperator, SparseOperator, TiledOperator
 from ..operators.base import Operator
 from ..operators.polynomial import diffused_cost, diffused_values
 from .data import Rows, Sample, distinct_points, validate_rows, weighted_rows
@@ -40,7 +33,7 @@ from .extension import Extension
 # Weights below this part of the largest count as zero: squares of them would.
 _NO_WEIGHT = 1e-100
 # Points from which on a thin matrix is larger than the cache of a core: where near points have near numbers, products with a
-# sparse kernel then take half the time, and the workers of a cluster need few rows of each other.
+# sparse kernel then take half the time.
 _BEYOND_CACHE = 10_000
 # Rows from which on device="auto" takes a device, with a kernel of neighbours and with others; docs/gpu.md has the evidence.
 _WORTH_A_DEVICE = {"sparse": 50_000, "tiled": 5_000, "dense": 5_000}
@@ -115,7 +108,8 @@ def pose(X: Any, sample_weight: Any, estimator: Any, *, only: str | None = None)
     check_choice("normalize", estimator.normalize, (None, "unit"))
     n_jobs = count_threads(estimator.n_jobs)
     rule = _find_rule(estimator, X)
-    X, sample_weight, remote = find_cluster(X, sample_weight, getattr(estimator, "operator", "auto"), estimator.device)
+    asked, k = getattr(estimator, "operator", "auto"), estimator.n_neighbors if "n_neighbors" in rule.parameters else None
+    X, sample_weight, remote = find_cluster(X, sample_weight, asked, estimator.device, k)
     if remote is not None:
         check_rule(rule, X, estimator.kernel, remote.device)
         operator, device = DASK, remote.client_device()
@@ -139,7 +133,7 @@ def pose(X: Any, sample_weight: Any, estimator: Any, *, only: str | None = None)
             if rule.uses_device:
                 parameters["device"] = device
             kernel = rule.fit(given.X, sample.rows, **parameters)
-            J = _build(operator, kernel, sample.w, estimator, n_jobs, device)
+            J = _build(operator, kernel, sample.w, n_jobs, device)
     return Posed(given, sample, rule, kernel.without_matrix().on(None), J, device)
 
 
@@ -183,7 +177,6 @@ def _plan(size: tuple[int, int] | None, estimator: Any, only: str | None, n_jobs
         n_threads=n_jobs,
         verbose=bool(estimator.verbose),
         rank=estimator.rank,
-        n_landmarks=estimator.n_landmarks,
         n_neighbors=estimator.n_neighbors,
     )
 
@@ -195,13 +188,14 @@ def _plan_on(device: Any, size: tuple[int, int], rule: KernelRule, estimator: An
     """
     auto, asked = str(estimator.device) == "auto", getattr(estimator, "operator", "auto")
     recomputed = isinstance(rule, NamedKernel) or has_profile(rule)
-    possible = ("sparse",) if rule.operators == ("sparse",) else ("tiled", "dense")[not recomputed :]
+    of_neighbors = rule.operators == ("sparse",)
+    possible = () if of_neighbors else ("tiled", "dense")[not recomputed :]
     if asked not in ("auto", *possible):
         if auto:
             return asked, None
         allowed = ", ".join(map(repr, ("auto", *possible)))
         raise ValueError(f"`operator` must be one of {allowed} on a device, got {asked!r}; use device='cpu'.")
-    operator = possible[0] if asked == "auto" else asked
+    operator = "sparse" if of_neighbors else possible[0] if asked == "auto" else asked
     if auto and size[0] < _WORTH_A_DEVICE[operator]:
         return operator, None
     check_device_memory(*size, operator, device, estimator.n_neighbors)
@@ -250,9 +244,7 @@ def _build_on(device: Any, name: str, kernel: FittedKernel, w: Array, n_jobs: in
     return CudaOperator(kernel.formula, torch.tensor(kernel.points, device=device), w)
 
 
-def _build(
-    name: str, kernel: FittedKernel, w: Array, estimator: Any, n_jobs: int, device: Any | None = None
-) -> KernelOperator:
+def _build(name: str, kernel: FittedKernel, w: Array, n_jobs: int, device: Any | None) -> KernelOperator:
     """The operator of that name on the points of the kernel."""
     if device is not None:
         return _build_on(device, name, kernel, w, n_jobs)
@@ -260,16 +252,5 @@ def _build(
         return SparseOperator(kernel.matrix(n_jobs), w, n_jobs)
     if name == "dense":
         return DenseOperator(kernel.matrix(n_jobs), w)
-    assert isinstance(kernel, FittedFormula)  # no other kernel names these operators
-    formula, points = kernel.formula, kernel.points
-    tiled = TiledOperator(formula, points, w, n_jobs=n_jobs)
-    if name == "tiled":
-        return tiled
-    degrees, error = tiled.m, float(tiled.degree_error.max())
-    del tiled  # the tiles are not needed any more
-    if name == "sparse":
-        return TruncatedOperator(formula, points, degrees, w, degree_error=error, n_jobs=n_jobs)
-    seed = draw_seed(estimator.random_state)
-    return NystroemOperator(
-        formula, points, estimator.n_landmarks, w, degrees=degrees, degree_error=error, rng=seed, n_jobs=n_jobs
-    )
+    assert isinstance(kernel, FittedFormula)  # no other kernel names this operator
+    return TiledOperator(kernel.formula, kernel.points, w, n_jobs=n_jobs)

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from .._utils.arrays import Array, as_numpy, row_norms
 from .._utils.callers import underflows_to_zero
-from .._utils.checks import check_choice, check_factor, check_integer, is_word
+from .._utils.checks import check_choice, check_factor, check_integer
 from .._utils.threads import count_threads
 from ..distributed.fit import DASK
-from ..kernels.base import FittedFormula
 from ..kernels.choice import KERNEL_NAMES, find_kernel, unknown_kernel
 from ..memory.device import device_errors
 from ..memory.planner import OPERATORS
-from ..operators import TiledOperator
 from ..sdp import METHODS
 from ..sdp.spread import spread_weights
 from .advice import judge, warn_of_parts
@@ -28,14 +24,10 @@ from .certified import CertifiedEmbedding, eigenvectors, outcome
 from .diagonals import resolve_diagonal
 from .extension import Attention, Diagonal, Numbers
 from .lazy import takes_dask
-from .pose import Posed, draw_seed, pose
+from .pose import Posed, pose
 from .progress import begin_callbacks, with_callbacks
-from .starts import NO_START, Limits, Start, start_limits, truncated_start
 from .training import SDPTraining
 
-# Points for which the problem is solved first where products cost much, and the gap to which.
-_COARSE_ROWS = 4000
-_COARSE_TOL = 1e-3
 # Log of the length that replaces all larger ones where rows are scaled to unit length afterwards.
 _ANY_LOG_LENGTH = 300.0
 
@@ -95,16 +87,12 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         :math:`\min(1, \eta\, \lambda_1(J)/\operatorname{Tr} J)`. Its optimum is unique, the certificate bounds the distance
         of B to it, and the rank grows with η: 0.05 to 0.3 changes little but that, 1 gives tens of columns, and infinity
         the kernel of diffusion maps, B = Abar.
-    operator : {"auto", "dense", "tiled", "nystroem", "sparse"}
+    operator : {"auto", "dense", "tiled", "dask"}
         How the kernel is applied. ``"dense"`` stores it, which allows a proof. ``"tiled"`` recomputes it at every product;
-        the certificate is then proved at wide bandwidths, and probabilistic at others. ``"nystroem"`` replaces it by one of
-        low rank: the certificate is that of the surrogate, and its ``exact_interval`` says what follows for the exact
-        problem. ``"dask"`` is ``"tiled"``, or the kernel of neighbours, on a Dask cluster (:mod:`elliptope.distributed`), as
-        dask arrays are by default. ``"sparse"`` leaves out what is negligible (Gaussian kernels) or zero (kernels of
-        neighbours). ``"auto"``: dense as long as it fits, then tiled; a fit that does not fit into memory is refused before
-        it starts.
-    n_landmarks : int
-        For ``operator="nystroem"``.
+        the certificate is then proved at wide bandwidths, and probabilistic at others. ``"dask"`` is ``"tiled"``, or the
+        kernel of neighbours, on a Dask cluster (:mod:`elliptope.distributed`), as dask arrays are by default. ``"auto"``:
+        dense as long as it fits, then tiled; a fit that does not fit into memory is refused before it starts. A kernel of
+        neighbours is always stored as a sparse matrix.
     solver : {"auto", "power"}
         ``"power"`` is Algorithm 1 of the paper.
     rank : int or "auto"
@@ -170,7 +158,6 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         diffusion_time: int = 1,
         spread: float = 0.0,
         operator: str = "auto",
-        n_landmarks: int = 1000,
         solver: str = "auto",
         rank: int | str = "auto",
         tol: float = 1e-6,
@@ -190,7 +177,6 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         self.diffusion_time = diffusion_time
         self.spread = spread
         self.operator = operator
-        self.n_landmarks = n_landmarks
         self.solver = solver
         self.rank = rank
         self.tol = tol
@@ -230,11 +216,9 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         d = diagonal.on_sample(posed.point_rows, posed.sample.rows, A)
         J = posed.cost(d, t)
 
-        if start is None:
-            begin = self._coarse_start(posed, d)
-        else:
-            begin = Start(check_factor("start", start, len(posed.given.w))[posed.sample.rows])
-        solution = self._solve(J, self.solver, begin, self.spread)
+        if start is not None:
+            start = check_factor("start", start, len(posed.given.w))[posed.sample.rows]
+        solution = self._solve(J, self.solver, start, self.spread)
         s = solution.spread.s
         e = as_numpy(spread_weights(J, s))
         status = judge(solution, posed, d, e, "SDPEmbedding", verbose=bool(self.verbose))
@@ -265,39 +249,6 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
             spread_=s,
         )
 
-    def _coarse_start(self, posed: Posed, d: Array) -> Start:
-        """Where products cost much, the solution of a cheaper problem, if it is a good start.
-
-        The kernel cut off, where that leaves most of it and not many entries; else a sample of the points. None where the
-        user has asked for something else: the method of the paper, or a number of columns to start with.
-        """
-        J, kernel, limits = posed.operator, posed.kernel, start_limits(self.max_iter, self._max_products)
-        asked = bool(self.spread) or self.solver != "auto" or not is_word(self.rank, "auto") or not all(limits)
-        if asked or not isinstance(J, TiledOperator) or J.n <= _COARSE_ROWS:
-            return NO_START
-        assert isinstance(kernel, FittedFormula)
-        solution = truncated_start(J, kernel, J.w * np.sqrt(d), limits, draw_seed(self.random_state))
-        if solution is None:
-            return self._sample_start(kernel, J.w, limits)
-        if self.verbose:
-            print(f"start from the kernel cut off: {solution.status}, rank {solution.factor.shape[1]}")
-        return Start(solution.factor, solution.n_iter, solution.n_products, solution.status == "interrupted")
-
-    def _sample_start(self, kernel: FittedFormula, w: Array, limits: Limits) -> Start:
-        """The solution for a sample of the points, extended to all of them."""
-        X, rng = kernel.points, np.random.default_rng(draw_seed(self.random_state))
-        rows = np.sort(rng.choice(len(X), _COARSE_ROWS, replace=False))
-        diagonal = self.diagonal if isinstance(self.diagonal, str) or callable(self.diagonal) else "kernel"
-        coarse = SDPEmbedding(kernel=kernel.formula, diagonal=diagonal, operator="dense", tol=_COARSE_TOL)
-        coarse.set_params(random_state=0, n_jobs=self.n_jobs, max_iter=limits.max_iter)
-        coarse._max_products = limits.max_products
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # any start will do
-            coarse.fit(X[rows], sample_weight=w[rows])
-        if self.verbose:
-            print(f"start from {_COARSE_ROWS} of {len(X)} points: {coarse.status_}, rank {len(coarse.eigenvalues_)}")
-        return Start(coarse._embed_rows(X), coarse.n_iter_, coarse.n_products_, coarse.status_ == "interrupted")
-
     @takes_dask
     def transform(self, X: Array) -> Array:
         r"""Embed new rows.
@@ -325,7 +276,6 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         if find_kernel(self.kernel) is None:
             raise unknown_kernel(self.kernel, KERNEL_NAMES)
         check_choice("operator", self.operator, ("auto", *OPERATORS, DASK))
-        check_integer("n_landmarks", self.n_landmarks, 1)
         check_choice("solver", self.solver, tuple(METHODS))
         check_integer("n_neighbors", self.n_neighbors, 1)
         check_integer("diffusion_time", self.diffusion_time, 1)

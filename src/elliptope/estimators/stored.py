@@ -128,7 +128,7 @@ _CERTIFICATE = OneOf(
             "min_eigenvalue": Number(),
             "stationarity": Number(),
             "gain": Number(),
-            "weights": Choice(("slack", "multiplicative", "additive", "mixed", "own")),
+            "weights": Choice(("slack", "additive", "mixed", "own")),
             "null_space": Optional(_NULL_SPACE),
             "error_below": Number(),
             "error_above": Number(),

@@ -207,7 +207,7 @@ class KernelRule(ABC):
 class Kernel(KernelRule):
     """A symmetric function k(x, y) of two points, given block by block."""
 
-    operators: tuple[str, ...] = ("dense", "tiled", "nystroem")
+    operators: tuple[str, ...] = ("dense", "tiled")
 
     @abstractmethod
     def log_block(self, X: Array, Y: Array) -> Array:

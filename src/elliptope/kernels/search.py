@@ -6,9 +6,7 @@ at exactly that distance is not found or lost by the rounding of a search, nor b
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -19,19 +17,13 @@ from scipy.spatial.distance import cdist
 
 from .._utils.arrays import Array
 from .._utils.blocks import blocks, rows_per_block
-from .._utils.threads import in_order, openmp_threads, usable_cores
-from .distances import power_of_two
+from .._utils.threads import in_order, usable_cores
 from .metrics import Euclidean, Metric, Minkowski, OtherMetric, Rows
 from .pairs import EXPANSION, RIM, SLACK, flatten, join, kth_distances
 from .sparse_search import SparseSearch
 
 # Candidates beyond the k-th, among which rounding may have changed the order.
 _SPARE = 2
-# Rows whose neighbours within a radius are searched for at a time; how many rows are sampled to tell what share of pairs is
-# within, and the share beyond which trees do not beat comparing all.
-_RADIUS_ROWS = 4096
-_SAMPLED = 200
-_MANY = 1e-3
 # New points up to which :meth:`Search.within` compares all distances.
 _FEW = 64
 # Columns beyond which trees do not beat comparing all distances.
@@ -43,32 +35,6 @@ _GROUPS = 8
 _THREAD_ROWS = 256
 
 EUCLIDEAN = Euclidean()
-
-
-def pairs_within(X: Array, radius: float, n_jobs: int) -> Iterator[tuple[slice, Array, Array, Array]]:
-    """Pairs (i, j), i ≤ j, at distances up to ``radius``: a slice of rows, then i, j and their distances, in order of i."""
-    exponent = power_of_two(radius, X)
-    X, radius = np.ldexp(X, exponent) if exponent else X, math.ldexp(radius, exponent)
-    centred = X - np.median(X, axis=0)
-    algorithm = _radius_algorithm(centred, radius)
-    search = sklearn.neighbors.NearestNeighbors(radius=SLACK * radius, algorithm=algorithm, n_jobs=n_jobs).fit(centred)
-    for part in blocks(0, len(X), _RADIUS_ROWS):
-        with openmp_threads(n_jobs):
-            i, j = join(search.radius_neighbors(centred[part], return_distance=False))
-        i += part.start
-        i, j = i[i <= j], j[i <= j]
-        d = EUCLIDEAN.between(X, X, i, j)
-        within = d <= radius
-        yield part, i[within], j[within], np.ldexp(d[within], -exponent)
-
-
-def _radius_algorithm(X: Array, radius: float) -> str:
-    """Trees are for few neighbours; where many are near, comparing all is faster, if squares may be expanded."""
-    if not EXPANSION * X.shape[1] * _squared_norms(X).max() <= (SLACK - 1) * radius**2:
-        return "ball_tree"
-    rows = X[:: max(1, len(X) // _SAMPLED)]
-    share = float(np.mean([(_squared_norms(X - row) <= radius**2).mean() for row in rows]))
-    return "brute" if share > _MANY else "auto"
 
 
 class Search(ABC):

@@ -24,7 +24,6 @@ class Gaussian(Kernel):
     r""":math:`k(x, y) = \exp(-\lVert x-y\rVert^2/\sigma^2)`; its functions are analytic."""
 
     bandwidth: float
-    operators = (*Kernel.operators, "sparse")  # it decays so fast that it can be cut off
 
     def __post_init__(self) -> None:
         check_positive("bandwidth", self.bandwidth)

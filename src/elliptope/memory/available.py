@@ -12,17 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .._utils.control_groups import control_groups
+from .._utils.threads import control_groups
 
-# Limits from here on stand for "no limit"; version 1 of control groups writes the largest multiple of the page size.
-_UNLIMITED = 2**60
-# Pages of files that the kernel gives up before it kills. Those of version 1 come with and without the groups below.
-_RECLAIMABLE = {
-    "cgroup2": ("inactive_file", "active_file", "slab_reclaimable"),
-    "cgroup": ("total_inactive_file", "total_active_file"),
-}
-_LIMITS = {"cgroup2": ("memory.max", "memory.high"), "cgroup": ("memory.limit_in_bytes",)}
-_USAGE = {"cgroup2": "memory.current", "cgroup": "memory.usage_in_bytes"}
+# Pages of files that the kernel gives up before it kills.
+_RECLAIMABLE = ("inactive_file", "active_file", "slab_reclaimable")
 
 
 @dataclass(frozen=True)
@@ -36,8 +29,8 @@ class Memory:
 def available_memory(root: str | os.PathLike = "/") -> Memory:
     """The least of what is left of physical memory, of every control group above this process, and of its address space.
 
-    Control groups (containers, batch systems, systemd) of both versions are asked. Page cache counts as free, for the
-    kernel gives it up first; swap does not. ``root`` is where ``proc`` and ``sys`` are looked for. Never raises.
+    Page cache counts as free, for the kernel gives it up first; swap does not. ``root`` is where ``proc`` and ``sys`` are
+    looked for. Never raises.
     """
     base = Path(root)
     found = [*_quietly(_physical, base), *_quietly(_control_groups, base), *_quietly(_address_space, base)]
@@ -86,25 +79,24 @@ def _windows_available() -> int:
 
 def _control_groups(root: Path) -> Iterator[Memory]:
     """What the limits of every group from that of this process upwards leave."""
-    for version, name, folder in control_groups(root, "memory"):
-        room = _room(folder, version)
+    for name, folder in control_groups(root):
+        room = _room(folder)
         if room is not None:
             yield Memory(room, f"the limit of control group {name}")
 
 
-def _room(folder: Path, version: str) -> int | None:
+def _room(folder: Path) -> int | None:
     """Limit less what is used and cannot be given up; None without a limit."""
-    limits = [limit for name in _LIMITS[version] if (limit := _number(folder / name)) is not None]
-    limit = min(limits, default=_UNLIMITED)
-    if limit >= _UNLIMITED:
+    limits = [limit for name in ("memory.max", "memory.high") if (limit := _number(folder / name)) is not None]
+    if not limits:
         return None
-    used = _number(folder / _USAGE[version]) or 0
+    used = _number(folder / "memory.current") or 0
     try:
         stat = {name: int(value) for name, _, value in _fields(folder / "memory.stat", " ")}
     except (OSError, ValueError):
         stat = {}
-    cache = sum(stat.get(name, 0) for name in _RECLAIMABLE[version])
-    return max(limit - max(used - cache, 0), 0)
+    cache = sum(stat.get(name, 0) for name in _RECLAIMABLE)
+    return max(min(limits) - max(used - cache, 0), 0)
 
 
 def _number(path: Path) -> int | None:

@@ -43,7 +43,7 @@ _STORAGE: dict[str, Callable[[Size], int]] = {
 
 def device_need(n: int, p: int, operator: str, n_neighbors: int = 15) -> int:
     """Bytes on the device at the peak of a ``fit`` of n rows with p columns; meant to err on the large side."""
-    size = Size(n, p, WIDTH, 1, min(n_neighbors, n))
+    size = Size(n, p, WIDTH, min(n_neighbors, n))
     return _STORAGE[operator](size) + solver_need(size) + _FIXED
 
 

@@ -7,7 +7,6 @@ dense         K in double precision, and for a while in single precision: :math:
 precomputed   the checks of the kernel matrix that was given: three arrays, :math:`24 n^2`
 regularized   K, its Cholesky factor, the metric and the proof (``RKHSEmbedding``): eight arrays, :math:`64 n^2`
 tiled         the rows in single precision, with their scales: :math:`O(np)`
-nystroem      a factor F with k columns and a few k × k matrices: :math:`8nk`
 sparse        k neighbours per row, and their union with the transpose while it is formed: :math:`O(nk)`
 ============= ===========================================================================================
 
@@ -40,7 +39,6 @@ _ROW_COPIES = 6
 _FIXED = 2**26
 _PRECOMPUTED_ARRAYS = 3
 _REGULARIZED_ARRAYS = 8
-_LANDMARK_ARRAYS = 3
 # Copies of the stored neighbours that exist together while a graph is made symmetric.
 _GRAPH_COPIES = 3
 
@@ -52,7 +50,6 @@ class Size:
     n: int
     p: int
     width: int
-    n_landmarks: int
     n_neighbors: int
 
 
@@ -74,7 +71,6 @@ _STORAGE: dict[str, Callable[[Size], int]] = {
     "precomputed": lambda size: _PRECOMPUTED_ARRAYS * _DOUBLE * size.n**2,
     "regularized": lambda size: _REGULARIZED_ARRAYS * _DOUBLE * size.n**2,
     "tiled": lambda size: 2 * _SINGLE * size.n * size.p,
-    "nystroem": lambda size: _DOUBLE * size.n_landmarks * (size.n + _LANDMARK_ARRAYS * size.n_landmarks),
     "sparse": _sparse,
 }
 
@@ -86,29 +82,27 @@ def estimate_memory(
     operator: str = "dense",
     dtype: Any = "float64",
     rank: int | str = "auto",
-    n_landmarks: int = 1000,
     n_neighbors: int = 15,
 ) -> int:
     """Bytes that ``fit`` takes at its peak on n rows of p features, beside the rows that it is given.
 
     Meant to err on the large side, and not by much: ``benchmarks/results/memory.txt`` compares it with what was measured.
-    Two things are not counted: up to 4000 rows, a dense fit that is ill conditioned goes on by factorisations, of some eight
-    n × n arrays, and takes up to 1.1 GB; and from 10 000 rows on a tiled fit at a narrow bandwidth takes up to 1.8 GB for
-    its start, and does without if they are not there.
+    One thing is not counted: up to 4000 rows, a dense fit that is ill conditioned goes on by factorisations, of some eight
+    n × n arrays, and takes up to 1.1 GB.
 
     Parameters
     ----------
     n, p : int
         Rows (of positive weight) and features.
-    operator : {"dense", "tiled", "nystroem", "sparse", "precomputed", "regularized"}
+    operator : {"dense", "tiled", "sparse", "precomputed", "regularized"}
         How the kernel is held. ``"precomputed"`` is a dense fit to a kernel matrix, ``"regularized"`` that of
         ``RKHSEmbedding``.
     dtype : dtype
         Of the rows; all but float64 are converted.
     rank : int or "auto"
         Columns that the solver starts from.
-    n_landmarks, n_neighbors : int
-        For ``"nystroem"`` and ``"sparse"``.
+    n_neighbors : int
+        For ``"sparse"``.
 
     Examples
     --------
@@ -123,7 +117,6 @@ def estimate_memory(
         check_integer("n", n, 1),
         check_integer("p", p, 1),
         WIDTH if is_word(rank, "auto") else max(WIDTH, check_integer("rank", rank, 1, "'auto' or ")),
-        min(check_integer("n_landmarks", n_landmarks, 1), n),
         min(check_integer("n_neighbors", n_neighbors, 1), n),
     )
     copies = (0 if operator == "precomputed" else _ROW_COPIES) + (np.dtype(dtype) != np.float64)

@@ -28,7 +28,7 @@ __all__ = [
     "size_of",
 ]
 
-OPERATORS = ("dense", "tiled", "nystroem", "sparse")
+OPERATORS = ("dense", "tiled")
 # Used for kernels that are not known; estimators refuse them.
 _ANY_KERNEL = Kernel
 
@@ -104,8 +104,6 @@ def plan(
     ``"auto"`` is dense up to 30 000 rows where that leaves three tenths of the memory free: it is the fastest, and gives
     a proof. Beyond, and where memory is short, it is tiled, which solves the same problem, unless that would take more than
     a night. Then it is dense again, which is refused where it does not fit. A neighbour kernel is always sparse.
-    ``"nystroem"`` is never chosen automatically: it solves another problem, and what is computed must not depend on the
-    memory that a machine happens to have free.
 
     Parameters
     ----------
@@ -122,13 +120,14 @@ def plan(
     memory : Memory, optional
         What there is; by default what :func:`available_memory` finds.
     **sizes
-        ``dtype``, ``rank``, ``n_landmarks`` and ``n_neighbors`` of :func:`estimate_memory`.
+        ``dtype``, ``rank`` and ``n_neighbors`` of :func:`estimate_memory`.
     """
     check_choice("operator", operator, ("auto", *OPERATORS))
     memory = available_memory() if memory is None else memory
     fit = _Fit(n, p, find_kernel(kernel) or _ANY_KERNEL, only, n_threads, memory, sizes)
-    if operator not in ("auto", *fit.possible):
-        allowed = ", ".join(map(repr, ("auto", *fit.possible)))
+    choices = ("auto", *(name for name in OPERATORS if name in fit.possible))
+    if operator not in choices:
+        allowed = ", ".join(map(repr, choices))
         raise ValueError(f"`operator` must be one of {allowed} for kernel={kernel!r}, got {operator!r}.")
     chosen, why = _choose(fit) if operator == "auto" else (operator, "as asked for")
     need = fit.need(chosen)
@@ -200,7 +199,6 @@ def _alternatives(fit: _Fit, chosen: str) -> list[str]:
     remarks = {
         "sparse": ("kernel='neighbors'", ""),
         "tiled": ("operator='tiled'", hours),
-        "nystroem": ("operator='nystroem'", ", for an approximate kernel with a bound on its error"),
     }
     found = []
     if fit.kernel.pairwise:
@@ -211,8 +209,6 @@ def _alternatives(fit: _Fit, chosen: str) -> list[str]:
         possible = name in fit.possible or name == "sparse" or not fit.has_choice
         if possible and name != chosen and need <= fit.limit:
             found.append(f"{words if fit.has_choice else f'SDPEmbedding({words})'} ({gigabytes(need)}{remark})")
-    if chosen == "nystroem":
-        found.append("fewer `n_landmarks`")
     fitting = (rows for rows in _SAMPLES if rows < fit.n and fit.need(chosen, rows) <= _COMFORT * fit.limit)
     rows = next(fitting, None)
     found.append(f"a fit to a sample of {f'{rows} ' if rows else ''}rows, and `transform` for the others")

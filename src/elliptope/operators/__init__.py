@@ -4,11 +4,9 @@ from ..kernels.base import kernel_matrix
 from .base import KernelOperator, Operator, weight_unit
 from .dense import DenseOperator
 from .matrix import as_operator
-from .nystroem.operator import NystroemOperator
 from .regularized import RegularizedOperator
 from .sparse import SparseOperator
 from .tiled.operator import TiledOperator
-from .truncated import TruncatedOperator
 
 # The rest is for other packages of the library.
 __all__ = ["Operator"]

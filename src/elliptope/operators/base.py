@@ -43,12 +43,6 @@ class Series(Protocol):
     @property
     def coefficients(self) -> tuple[float, ...]: ...
 
-    @property
-    def error(self) -> float: ...
-
-    def __call__(self, x: Array) -> Array:
-        """Its values at numbers."""
-
     def apply(self, product: Callable[[Array], Array], V: Array) -> Array:
         """q(S) V for a ``product`` V ↦ S V."""
 
@@ -83,10 +77,6 @@ class Operator(ABC):
     def polynomial(self, q: Series, V: Array) -> Array:
         """q(J) V, shape (n, r), where the spectrum of J lies in [-1, 1]."""
         return q.apply(self.matmat, V)
-
-    def polynomial_error(self, q: Series) -> float:
-        """By how much the relative error of a product grows in :meth:`polynomial`, at most."""
-        return q.error
 
     def single(self) -> Operator | None:
         """The same J in single precision, for early products; None where that would not be faster."""
@@ -375,7 +365,7 @@ class KernelOperator(ScaledOperator):
     def _set_weights(self, w: Array) -> None:
         self.unit = weight_unit(w)
         self.w = like(self.kernel_diagonal(), w / self.unit)
-        self.m = self.degrees()
+        self.m = self.hollow_kernel_matmat(self.w[:, None])[:, 0] + self.kernel_diagonal() * self.w
         if not all_nonzero(self.m > 0):
             raise ValueError(f"`kernel` must have positive row sums, got a minimum of {smallest(self.m):.6g}.")
         self.M = float(self.w @ self.m)
@@ -391,10 +381,6 @@ class KernelOperator(ScaledOperator):
         """Connected components of the graph of a sparse K, the multiplicity of the eigenvalue 1 of A; 1 for others."""
         return 1
 
-    def degrees(self) -> Array:
-        """m = K w, shape (n,)."""
-        return self.hollow_kernel_matmat(self.w[:, None])[:, 0] + self.kernel_diagonal() * self.w
-
     def set_row_scale(self, t: Array) -> None:
         """Scale rows and columns of Abar by ``t``."""
         t, sqrt = like(self.m, t), namespace(self.m).sqrt
@@ -404,25 +390,6 @@ class KernelOperator(ScaledOperator):
     def norm_weights(self) -> Array:
         """w d, for a row scale t = w√d: B is an operator on L²(w)."""
         return self._s**2 * self.m / self.w
-
-    def cost_of_degrees(self, error: float) -> float:
-        r"""Bound on :math:`|\operatorname{Tr}((J' - J) Z)|` over the elliptope, where J' has the exact degrees.
-
-        For K ≥ 0 and an ``error`` below 1e-2. The exact degrees are :math:`(1 + \delta) m` with |δ| ≤ ``error``. To first
-        order:
-
-        1. :math:`t_i A_{ij} t_j` changes by :math:`(\delta_i + \delta_j)/2` of itself, and these numbers sum to at most
-           :math:`\sum_i t_i^2/w_i`.
-        2. :math:`t_i (v_0 v_0^\top)_{ij} t_j` changes by :math:`(\delta_i + \delta_j)/2 - E\delta` of itself, E being the
-           mean with weights wm/M. With :math:`f = t/(w\sqrt m)` the changes sum to at most
-           :math:`M\, E[f]\, E[f |\delta - E\delta|] \le M\, E[f^2]\, (\operatorname{Var} \delta)^{1/2}
-           \le \sum_i t_i^2/w_i \max|\delta|`, by Cauchy and Schwarz.
-
-        Both are ``error`` times :math:`\sum_i t_i^2/w_i`.
-        """
-        if not error:
-            return 0.0
-        return 2 * MARGIN * error * float((self._s**2 * self.m / self.w).sum())
 
     def contrast(self) -> Array:
         """diag(Abar) relative to K_ii/m_i: 1 - m_i²/(K_ii M), between 0 where the kernel is constant and 1."""

@@ -27,17 +27,15 @@ _LARGEST_WHOLE = 12_800
 
 @dataclass(frozen=True)
 class Factorization:
-    r"""A proof that :math:`L + s M + N \succeq 0`, for the metric M that it was asked for.
+    r"""A proof that :math:`L + s M \succeq 0`, for the metric M that it was asked for.
 
     ``shift`` is s, what was added and the rounding; ``solve`` applies the inverse of :math:`E (L + s' M) E^\top` to whitened
-    coordinates, s' being what was added. N is psd and stands for rounding that M does not measure well: ``extra`` is a bound
-    on :math:`\langle N, Z\rangle` over the elliptope, and so on Tr N.
+    coordinates, s' being what was added.
     """
 
     shift: float
     added: float
     solve: Callable[[Array], Array]
-    extra: float = 0.0
 
 
 def cholesky_rounding(n: int, trace: float) -> float:

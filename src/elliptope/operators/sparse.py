@@ -1,4 +1,4 @@
-"""Sparse matrices: the neighbour kernel, kernels cut off where they are negligible, and costs that users bring."""
+"""Sparse matrices: kernels of neighbours, and costs that users bring."""
 
 from __future__ import annotations
 
@@ -19,11 +19,6 @@ from .base import KernelOperator, Operator, ScaledOperator
 _BLOCK_ROWS = 4096
 # Up to so many rows a sparse matrix is made dense for the proof (0.8 GB), and a product is too short for a second thread.
 _LARGEST_DENSE = 10_000
-
-
-def is_made_dense(n: int) -> bool:
-    """Whether a sparse matrix with so many rows is made dense for the proof."""
-    return n <= _LARGEST_DENSE
 
 
 @dataclass(frozen=True)
@@ -94,7 +89,7 @@ class SparseStorage(ScaledOperator):
 
     @property
     def has_entries(self) -> bool:
-        return is_made_dense(self.n)
+        return self.n <= _LARGEST_DENSE
 
     @contextmanager
     def triangle(self, c: Array) -> Iterator[Array]:

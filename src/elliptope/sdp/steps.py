@@ -1,48 +1,13 @@
-"""What every step of an ascent computes of its rows: by one call to C where that was compiled, else by several.
-
-The compiled steps (``_steps.c``) are for small factors in NumPy. They change how long a small problem takes, and nothing but
-rounding beside.
-"""
+"""What every step of an ascent computes of its rows."""
 
 from __future__ import annotations
 
-import importlib.util
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from .._utils.arrays import (
-    Array,
-    all_nonzero,
-    columnwise,
-    is_rowwise,
-    like,
-    namespace,
-    row_dots,
-    row_norms,
-    totals,
-)
+from .._utils.arrays import Array, all_nonzero, columnwise, is_rowwise, like, namespace, row_dots, row_norms, totals
 from .._utils.rounding import TINY
-
-compiled: Any
-_why_not = ""
-try:
-    from . import _steps as compiled
-except ImportError as error:
-    compiled, _why_not = None, str(error)
-
-# Entries of a factor up to which compiled steps, which have one thread and sum from left to right, are used.
-_LARGEST = 50_000
-_DOUBLE = np.dtype(np.float64)
-
-
-def compiled_status() -> str:
-    """Whether compiled steps are in use, and why not, in words."""
-    if compiled is not None:
-        return "in use"
-    if importlib.util.find_spec(f"{__package__}._steps") is None:
-        return "not in use: not built (there was no C compiler when elliptope was installed, or the build failed)"
-    return f"not in use: {_why_not}"
 
 
 class Rows(NamedTuple):
@@ -63,20 +28,14 @@ class Rows(NamedTuple):
 
 
 def measure(H: Array, P: Array) -> Rows:
-    if can_compile(H, P):
-        slack, residual, inverse = np.empty(H.shape[0]), np.empty(H.shape, order="F"), np.empty(H.shape[0])
-        return Rows(slack, residual, inverse, *compiled.measure(H, P, slack, residual, inverse))
-    slack, inverse = row_dots(H, P), 1 / (row_norms(P) + TINY)
-    residual = slack[:, None] * H - P
-    return Rows(slack, residual, inverse, *totals(slack, abs(slack), inverse * row_dots(residual, residual)))
+    with np.errstate(over="ignore", invalid="ignore"):  # the solver refuses such sizes
+        slack, inverse = row_dots(H, P), 1 / (row_norms(P) + TINY)
+        residual = slack[:, None] * H - P
+        return Rows(slack, residual, inverse, *totals(slack, abs(slack), inverse * row_dots(residual, residual)))
 
 
 def retract(H: Array, D: Array, step: float, rng: np.random.Generator) -> Array:
     """H + step D with rows normalised, in the order in which H is."""
-    if can_compile(H, D):
-        V = np.empty(H.shape, order="F")
-        if compiled.move(H, D, V, step) > 0:
-            return V
     V = _normalized(H + (D if step == 1 else step * D), rng)
     return V if is_rowwise(H) else columnwise(V)
 
@@ -98,16 +57,3 @@ def _normalized(V: Array, rng: np.random.Generator) -> Array:
         V = namespace(V).where(dead[:, None], like(V, rng.standard_normal(V.shape)), V)
         norms = row_norms(V)
     return V / norms[:, None]
-
-
-def can_compile(U: Array, V: Array) -> bool:
-    """Whether there are compiled steps, and both factors are what they take: float64, in Fortran order and not large."""
-    return (
-        compiled is not None
-        and isinstance(U, np.ndarray)
-        and isinstance(V, np.ndarray)
-        and U.size <= _LARGEST
-        and U.flags.f_contiguous
-        and V.flags.f_contiguous
-        and U.dtype == V.dtype == _DOUBLE
-    )

@@ -42,16 +42,16 @@ class OnHost:
 def tiled(kernel):
     def build(X, w, n_jobs):
         K = exact_kernel(kernel, X)
-        return OnHost(CudaOperator(kernel, torch.tensor(X, device=DEVICE), w)), K, K
+        return OnHost(CudaOperator(kernel, torch.tensor(X, device=DEVICE), w)), K
 
     return build
 
 
 def sparse(X, w, n_jobs):
-    operator, K, exact = neighbors(X, w, n_jobs)
+    operator, K = neighbors(X, w, n_jobs)
     stored = operator._K.copy()
     stored.setdiag(operator.kernel_diagonal())
-    return OnHost(CudaSparseOperator(stored, DEVICE, w)), K, exact
+    return OnHost(CudaSparseOperator(stored, DEVICE, w)), K
 
 
 BUILDERS = {"tiled": tiled(WIDE), "laplacian": tiled(LAPLACIAN), "sparse": sparse}

@@ -6,10 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from elliptope.sdp import steps
-from elliptope.sdp.ascent.quasi_newton import CompiledPairs, Pairs, memory_for
+from elliptope.sdp.ascent.quasi_newton import Pairs
 from elliptope.sdp.factors import random_start
-from elliptope.sdp.iterate import Iterate
 from elliptope.sdp.tuning import TUNING
 from sdp.costs import indefinite, meter_of
 
@@ -27,11 +25,9 @@ def iterate(rng):
     return meter_of(indefinite(N)).evaluate(np.asfortranarray(random_start(N, RANK, rng)))
 
 
-@pytest.fixture(params=[Pairs, CompiledPairs])
-def memory(request, iterate):
-    if request.param is CompiledPairs and steps.compiled is None:
-        pytest.skip("the steps were not compiled")
-    return request.param(iterate.H, SMALL)
+@pytest.fixture
+def memory(iterate):
+    return Pairs(iterate.H, SMALL)
 
 
 def two_loops(iterate, pairs):
@@ -100,11 +96,3 @@ def test_a_pair_without_curvature_is_not_kept(memory, iterate, rng):
     remember(memory, iterate, rng, 3, curvature=-1.0)
     assert memory.count == SIZE
     check(memory, iterate, pairs)
-
-
-def test_compiled_memory_is_for_small_factors_in_the_metric_of_pulls(iterate):
-    assert isinstance(memory_for(iterate, SMALL), CompiledPairs) == (steps.compiled is not None)
-    own = Iterate(iterate.H, iterate.P, iterate.offset, iterate.metric)
-    large = Iterate(*(np.ones((30_000, 2), order="F") for _ in range(2)), np.zeros(30_000))
-    for other in (own, large):
-        assert type(memory_for(other, SMALL)) is Pairs

@@ -1,4 +1,4 @@
-"""About the installation: versions, optional libraries, compiled steps. About a model: what it was fitted to, and how.
+"""About the installation: versions, optional libraries. About a model: what it was fitted to, and how.
 
 examples:
   elliptope info
@@ -15,7 +15,6 @@ from typing import Any
 from ..._utils.threads import usable_cores
 from ..._utils.versions import versions
 from ...persistence import read_header
-from ...sdp.steps import compiled_status
 from ..console import Console
 from ..errors import ExitCode
 from ..fitting import facts, sentence
@@ -26,7 +25,7 @@ _OPTIONAL = {"matplotlib": "plot", "pyarrow": "cli"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", nargs="?", help="file that `fit` wrote")
+    parser.add_argument("model", metavar="MODEL", nargs="?", help="file that --save-model wrote")
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
@@ -47,7 +46,6 @@ def installation() -> dict[str, Any]:
         **{name: found[name] or f"not installed (extra {extra})" for name, extra in _OPTIONAL.items()},
         "platform": platform.platform(),
         "cores": usable_cores(),
-        "compiled_steps": compiled_status(),
         "ELLIPTOPE_DATA": os.environ.get("ELLIPTOPE_DATA"),
     }
 

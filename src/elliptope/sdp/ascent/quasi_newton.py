@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 
 from ..._utils.arrays import Array, as_numpy, inner, like, matrix, namespace, numbers, vector
-from .. import steps
 from ..iterate import Iterate
 from ..problem import Meter
 from ..steps import project
@@ -28,7 +27,7 @@ def quasi_newton(meter: Meter, iterate: Iterate, rng: np.random.Generator, memor
     step increases the objective beyond rounding. ``memory``, where given, is the number of pairs for good.
     """
     tuning = meter.problem.tuning
-    pairs = memory_for(iterate, tuning if memory is None else replace(tuning, memory=memory, memory_columns=0))
+    pairs = Pairs(iterate.H, tuning if memory is None else replace(tuning, memory=memory, memory_columns=0))
     while True:
         D, slope = pairs.direction(iterate)
         if not slope > 0 and pairs.count:  # the pairs no longer describe the curvature here
@@ -124,25 +123,3 @@ class Pairs:
         w = (diagonal * u - as_numpy(Y @ z)) @ inverse
         z += like(q, w) @ S
         return matrix(z, model)
-
-
-class CompiledPairs(Pairs):
-    """The same by compiled steps, with the metric of pulls."""
-
-    def _write(self, slot: int, used: int, step: float, D: Array, old: Iterate, new: Iterate) -> bool:
-        memory = self.steps, self.changes, self.inverse, self.curvatures
-        return steps.compiled.remember(*memory, D, old.residual, new.residual, new.H, slot, used, step, _CURVATURE)
-
-    def direction(self, iterate: Iterate) -> tuple[Array, float]:
-        if not self.count:
-            return super().direction(iterate)
-        D = np.empty(iterate.H.shape, order="F")
-        memory = self.steps, self.changes, self.inverse, self.curvatures
-        slope = steps.compiled.direction(*memory, iterate.residual, iterate.inverse_pull, iterate.H, D, self.used, self.last)
-        return D, slope
-
-
-def memory_for(iterate: Iterate, tuning: Tuning) -> Pairs:
-    """For the iterates that follow: all have the shape, and are in the order, of the first."""
-    compiled = iterate.own_metric is None and iterate.quadratic is None and steps.can_compile(iterate.H, iterate.P)
-    return (CompiledPairs if compiled else Pairs)(iterate.H, tuning)

@@ -5,8 +5,8 @@ An iterate gives :math:`L = \operatorname{Diag}(y) - J` and, for any metric M wi
 
 .. math:: L + s M \succeq 0 \quad\Longrightarrow\quad p_\star \le \sum y + s m .
 
-The metric ``1`` gives the additive bound, ``Diag(y)`` the multiplicative one, and ``Diag(y - diag(J))`` its shift-invariant
-form, for which s is the relative gap itself. An operator that has a metric of its own is measured by that.
+The metric ``1`` gives the additive bound; with ``Diag(y - diag(J))``, the slack, s is the relative gap itself. An operator
+that has a metric of its own is measured by that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..._utils.arrays import absolute_total, largest, namespace, smallest, total
-from ..._utils.notebook import table
 from ..._utils.rounding import UNIT, round_up
 from ...operators.base import Operator
 from ...operators.metric import DiagonalMetric, Metric
@@ -58,7 +57,7 @@ class Certificate:
         Objective less Tr J (the offset of the operator, in general), the denominator of ``relative_gap``: what is won over
         B = Diag(d), also with a quadratic term. Where J is diagonal there is none, and Σ|J_ii|, or else the sum of the
         metric, takes its place.
-    weights : {"slack", "multiplicative", "additive", "mixed", "own"}
+    weights : {"slack", "additive", "mixed", "own"}
         In which metric the bound was taken.
     null_space : NullSpace or None
         Nullity of L to working precision, its next eigenvalue and whether B* is the only optimum, when a proof made them
@@ -119,21 +118,6 @@ class Certificate:
             f"relative_gap={round_up(self.relative_gap, 3)}, stationarity={self.stationarity:.1e}{exact})"
         )
 
-    def _repr_html_(self) -> str:
-        """The same in a table, for notebooks."""
-        rows = [("optimum", f"from {self.objective:.10g} to {self.upper_bound:.10g}")]
-        if self.error_below or self.error_above:
-            rows.append(("optimum of the exact problem", "from {:.10g} to {:.10g}".format(*self.exact_interval)))
-        rows.append(("relative gap", f"at most {round_up(self.relative_gap, 3)}"))
-        if self.grade == "probabilistic":
-            rows.append(("wrong with probability", f"at most {self.failure_probability:.0e}"))
-        if math.isfinite(self.distance_bound):
-            rows.append(("distance of B to the optimum", f"at most {round_up(self.distance_bound, 3)} of its size"))
-        if self.null_space is not None:
-            rows.append(("only optimum", "yes" if self.null_space.unique and self.null_space.strict else "not shown"))
-        rows.append(("stationarity", f"{self.stationarity:.1e}"))
-        return table(("Certificate", self.grade), rows)
-
 
 def dual_metrics(iterate: Iterate) -> dict[str, Metric]:
     """The usable metrics, best first: near an optimum the slack gives the sharpest bound."""
@@ -143,7 +127,6 @@ def dual_metrics(iterate: Iterate) -> dict[str, Metric]:
     size = max(absolute_total(iterate.y), total(iterate.pull)) / n
     candidates = {
         "slack": iterate.slack,
-        "multiplicative": iterate.y,
         "additive": namespace(iterate.y).full_like(iterate.y, size if size > 0 else 1.0),
     }
     if iterate.quadratic is not None:  # at s = 1 and J ⪰ 0 slack and y vanish
@@ -160,9 +143,8 @@ def bound(
     probability: float,
     operator: Operator,
     null: NullSpace | None = None,
-    extra: float = 0.0,
 ) -> Certificate:
-    r"""p⋆ ≤ Σy + sm + extra, with the rounding of the sums on the safe side; and what J itself may be wrong by.
+    r"""p⋆ ≤ Σy + sm, with the rounding of the sums on the safe side; and what J itself may be wrong by.
 
     Any numbers y give a bound, but the objective is attained only as exactly as products with H were computed. The diagonal,
     where it was part of them, has put :math:`\sum_i |h_i \cdot \delta p_i| \le \sum_i \rho_i` into it, as rows of H have
@@ -172,7 +154,7 @@ def bound(
     n, weight = iterate.slack.shape[0], metric.total(iterate.objective)
     core, offset = absolute_total(iterate.slack), absolute_total(iterate.offset)
     quadratic = 0.0 if iterate.quadratic is None else iterate.quadratic.square + iterate.quadratic.own
-    gap = s * weight + extra + 2 * n * UNIT * (core + quadratic + (s * weight if s < math.inf else 0.0)) + total(rounding)
+    gap = s * weight + 2 * n * UNIT * (core + quadratic + (s * weight if s < math.inf else 0.0)) + total(rounding)
     gain = iterate.gain
     # J is diagonal, unless all that is beside the diagonal is lost in its rounding.
     if iterate.isolated and (iterate.quadratic is not None or operator.uncoupled or not largest(rounding) > 0):
@@ -186,7 +168,7 @@ def bound(
         gap=gap,
         grade=grade,
         failure_probability=probability,
-        min_eigenvalue=-s * metric.largest - extra,
+        min_eigenvalue=-s * metric.largest,
         stationarity=iterate.stationarity + displaced,
         gain=gain,
         weights=name,

@@ -223,4 +223,4 @@ def _factorize(meter: Meter, iterate: Iterate, name: str, metric: Metric, shift:
         # The null space is read off L in a natural metric (or L = 0), at an H that has converged.
         readable = (name in NATURAL or iterate.isolated) and max(iterate.defect, factor.added) <= meter.problem.tuning.basin
         null = null_space(factor, iterate, metric) if readable else None
-    return bound(iterate, name, metric, factor.shift, "proved", 0.0, operator, null, factor.extra)
+    return bound(iterate, name, metric, factor.shift, "proved", 0.0, operator, null)
