@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array
-from .errors import counted, plain, shown
+from .errors import counted, plain, shown, some
 from .selection import Wanted
 from .tables import Texts
 
@@ -130,10 +130,10 @@ class Preparation:
         """What was done to the training table, for messages and the page."""
         said = []
         if self.left_out:
-            columns = _some(f"{plain(name)} ({what})" for name, what in self.left_out)
+            columns = some([f"{plain(name)} ({what})" for name, what in self.left_out], _LISTED)
             said.append(f"{counted(len(self.left_out), 'column')} left out: {columns}.")
         if filled := [f for f in self.features if f.n_filled]:
-            columns = _some(f"{f.handle} ({f.n_filled} by {f.fill:.6g})" for f in filled)
+            columns = some([f"{f.handle} ({f.n_filled} by {f.fill:.6g})" for f in filled], _LISTED)
             said.append(
                 f"Missing values filled in by the median: {columns}. "
                 "Rows that were filled in alike may form a group for that reason alone."
@@ -205,9 +205,3 @@ def as_dates(days: Array) -> Array:
     """Days since 1970-01-01 as moments of NumPy, to the second."""
     seconds = np.round(days * 86_400)
     return np.where(np.isnan(seconds), np.datetime64("NaT", "s"), np.nan_to_num(seconds).astype("M8[s]"))
-
-
-def _some(names: Any) -> str:
-    names = list(names)
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more
