@@ -19,7 +19,7 @@ import pandas as pd
 
 import elliptope
 from commandline import EMBED, GOOD, npy, npz
-from elliptope import ModelFileError, SDPEmbedding, bandwidth_path, datasets
+from elliptope import ModelFileError, SDPEmbedding
 from elliptope.report import write_report
 from faults.case import Case, Command, Error, Right, refused, run_command
 from html_page import Page
@@ -134,38 +134,6 @@ LOADING = [
         lambda: harmless(lambda: elliptope.load(link_to(pickle.dumps(Harm())))),
         Error("'link' cannot be loaded: it is a pickle", ModelFileError),
     ),
-    case(
-        "checkpoint with pickled objects",
-        lambda: (
-            Path("c.npz").write_bytes(npz(header=np.array([Harm()], dtype=object))),
-            harmless(lambda: bandwidth_path(X, [2.0], checkpoint="c.npz")),
-        ),
-        Error("`checkpoint` must be a file that an earlier call wrote"),
-    ),
-    case(
-        "checkpoint that is a pickle",
-        lambda: (
-            Path("c.npz").write_bytes(pickle.dumps(Harm())),
-            harmless(lambda: bandwidth_path(X, [2.0], checkpoint="c.npz")),
-        ),
-        Error("`checkpoint` must be a file that an earlier call wrote"),
-    ),
-    case(
-        "folder of data sets, by environment variable, with pickled objects",
-        lambda: (
-            Path("htru2.npz").write_bytes(npz(X=np.array([[Harm()]], dtype=object), y=np.zeros(1))),
-            with_variable("ELLIPTOPE_DATA", ".", lambda: harmless(datasets.load_htru2)),
-        ),
-        Error("allow_pickle=False|pickle"),
-    ),
-    case(
-        "folder of data sets, by environment variable, that does not exist",
-        lambda: with_variable("ELLIPTOPE_DATA", "nowhere", datasets.load_htru2),
-        Error(
-            "No file 'htru2.npz' in the folder 'nowhere', which the environment variable ELLIPTOPE_DATA names",
-            FileNotFoundError,
-        ),
-    ),
 ]
 
 
@@ -207,7 +175,7 @@ TEXTS = ["-5", "+1e3", "-1,5", "'-5", "-", "=", "'", "it's", "a=b", "", "'a", "-
 
 
 def report(**options: Any) -> str:
-    write_report(SDPEmbedding(bandwidth=2.0, random_state=0).fit(X), "r.html", bandwidths=None, **options)
+    write_report(SDPEmbedding(bandwidth=2.0, random_state=0).fit(X), "r.html", **options)
     return Path("r.html").read_text("utf-8")
 
 
@@ -221,7 +189,7 @@ def no_script(text: str) -> None:
 
 
 def report_plain() -> str:
-    write_report(SDPEmbedding(bandwidth=2.0, random_state=0).fit(X), "plain.html", bandwidths=None)
+    write_report(SDPEmbedding(bandwidth=2.0, random_state=0).fit(X), "plain.html")
     return Path("plain.html").read_text("utf-8")
 
 
