@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +13,7 @@ from ..estimators.rkhs_embedding import RKHSEmbedding
 from ..estimators.sdp_embedding import SDPEmbedding
 from .errors import UsageError
 from .selection import Selection, split_items
-from .streams import STANDARD
+from .streams import STANDARD, is_stream
 
 METHODS: dict[str, Callable[..., Any]] = {
     "multiscale": MultiscaleEmbedding,
@@ -125,10 +126,18 @@ def add_estimator(parser: argparse.ArgumentParser, *, n_components: bool = False
 
 
 def check_files(args: argparse.Namespace) -> None:
-    """Raise if the name of a file is empty."""
+    """Raise if the name of a file is empty, or if an output is the same file as an input or another output."""
+    seen: dict[str, str] = {}
     for name, called in _FILES.items():
-        if getattr(args, name, None) == "":
+        path = getattr(args, name, None)
+        if path == "":
             raise UsageError(f"{called} must be the name of a file, got ''")
+        if path is None or is_stream(path):
+            continue
+        file = os.path.realpath(path)
+        if file in seen and called.startswith("-"):
+            raise UsageError(f"{path}: {seen[file]} and {called} are the same file; write to another one")
+        seen[file] = called
 
 
 def selection_of(args: argparse.Namespace) -> Selection:
