@@ -9,7 +9,7 @@ from elliptope import InsufficientMemoryError, estimate_memory
 from elliptope.distributed.exact import shares_of_work
 from elliptope.distributed.order import cut_rows, cut_work, pairs_in
 from elliptope.distributed.plan import check_client, check_workers, exact_need
-from elliptope.memory import Memory
+from elliptope.memory.available import Memory
 
 
 def cluster(workers, memory, threads=1):

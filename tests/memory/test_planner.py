@@ -124,7 +124,7 @@ class TestAvailableMemory:
         resource = pytest.importorskip("resource")
         if not sys.platform.startswith("linux"):
             pytest.skip("what is used of the address space is known on Linux only")
-        code = "from elliptope.memory import available_memory as a; m = a(); print(m.bytes, m.source)"
+        code = "from elliptope.memory.available import available_memory as a; m = a(); print(m.bytes, m.source)"
         limit = 3 * GB
         result = subprocess.run(
             [sys.executable, "-c", code],

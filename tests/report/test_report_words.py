@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from common import WINE, fit
 from elliptope._utils.rounding import round_up
 from elliptope.report.content import collect
-from elliptope.report.scales import Fit
+from elliptope.report.fits import Fit
 from elliptope.report.words import explain, headline, outward, share_text
 from elliptope.sdp import Certificate, NullSpace
 

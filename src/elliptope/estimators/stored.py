@@ -15,9 +15,8 @@ from ..kernels.overlap import Overlap
 from ..kernels.stationary import Gaussian, Laplacian, Matern
 from ..persistence.arrays import Floats, Graph, Indices, Numbers, Points
 from ..persistence.fields import Choice, Field, Flag, Integer, Number, Optional
-from ..persistence.models import Table, register
+from ..persistence.models import ParameterKinds, Table, register
 from ..persistence.objects import OneOf, Several, Shared
-from ..persistence.parameters import ParameterKinds
 from ..sdp import Certificate, NullSpace
 from .diagonals import ConstantDiagonal, KernelDiagonal, NearestDiagonal, SpreadDirections
 from .diffusion_map import DiffusionMap

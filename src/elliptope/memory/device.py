@@ -53,15 +53,8 @@ def check_device_memory(n: int, p: int, operator: str, device: Any, n_neighbors:
     need = device_need(n, p, operator, n_neighbors)
     if memory.bytes is None or need <= memory.bytes:
         return
-    fitting = 0
-    step = 1 << n.bit_length()
-    while step := step // 2:
-        if fitting + step < n and device_need(fitting + step, p, operator, n_neighbors) <= memory.bytes:
-            fitting += step
-    digits = 10 ** max(len(str(fitting)) - 2, 0)
-    rows = f"a fit to a sample of {fitting // digits * digits} rows, and `transform` for the others" if fitting > 1 else None
-    recomputed = "operator='tiled', which stores no matrix" if operator == "dense" else None
-    instead = "; ".join(filter(None, (recomputed, rows, "device='cpu'")))
+    recomputed = "operator='tiled', which stores no matrix; " if operator == "dense" else ""
+    instead = f"{recomputed}a fit to a sample of the rows, and `transform` for the others; device='cpu'"
     raise InsufficientMemoryError(
         f"Not enough memory on the device. A fit of {n} rows of {p} features needs about {gigabytes(need)} there, and "
         f"{there_is(memory)}. Instead: {instead}."

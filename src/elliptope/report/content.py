@@ -24,8 +24,7 @@ from ..estimators.outliers import outlier_scores
 from ..plotting.targets import Classes, Target, check_target
 from ..plotting.view import Options, Picture, picture
 from .fields import Fields, check_labels, embedded_fields, given_fields, texts
-from .rows import has_neighbors, shown_rows, training_rows
-from .scales import Fit, axis_names, fits_of, upward_axis
+from .fits import Fit, axis_names, fits_of, has_neighbors, shown_rows, training_rows, upward_axis
 
 # Components that the page offers as axes; later ones carry little, and every one adds to the file.
 _MAX_AXES = 6

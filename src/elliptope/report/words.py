@@ -12,8 +12,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from .._utils.rounding import decimal_above
 from ..plotting.view import Picture
 from ..sdp import Certificate
+from .fits import Fit
 from .numbers import number_text, times_ten
-from .scales import Fit
 
 # Digits of an objective: the fewest shown, and the most that double precision has.
 _DIGITS, _MOST_DIGITS = 6, 15

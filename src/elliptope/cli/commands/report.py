@@ -15,8 +15,8 @@ import numpy as np
 
 from ...persistence import ModelFileError
 from ...report.content import collect
+from ...report.fits import shown_rows
 from ...report.render import equal_rows
-from ...report.rows import shown_rows
 from ...report.write import page_bytes
 from ..console import Console
 from ..data import Column

@@ -18,23 +18,6 @@ from .base import Raw, Reader, Texts, is_number
 from .parquet import ParquetReader, pyarrow, write_parquet
 from .text import TextReader, write_text
 
-__all__ = [
-    "SUFFIXES",
-    "WRITTEN_FORMATS",
-    "Array",
-    "Raw",
-    "Reader",
-    "Texts",
-    "check_writer",
-    "flatten",
-    "format_of",
-    "has_table_suffix",
-    "is_number",
-    "open_reader",
-    "refuse_spreadsheet",
-    "write_table",
-]
-
 WRITTEN_FORMATS = ("csv", "tsv", "parquet", "npy", "npz")
 # Of tables that are read; mtx is not written.
 SUFFIXES = {**{f".{name}": name for name in (*WRITTEN_FORMATS, "mtx")}, ".tab": "tsv", ".pq": "parquet"}
