@@ -59,10 +59,10 @@ def test_models(cli, wine, tmp_path, expected):
 
 
 def test_report(cli, raw_wine, tmp_path):
-    coordinates = tmp_path / "z.csv"
-    argv = ("report", raw_wine, "--label", "class", "-o", tmp_path / "r.html", "--coordinates", coordinates)
-    assert cli(*argv).code == 0
-    assert coordinates.read_text().startswith("class,scale1_1,scale2_1,")
+    model = tmp_path / "m"
+    assert cli("report", raw_wine, "--label", "class", "-o", tmp_path / "r.html", "--save-model", model).code == 0
+    names = cli("transform", model, raw_wine, "--label", "class").table[0]
+    assert names[:3] == ["class", "scale1_1", "scale2_1"]
 
 
 def test_few_rows(cli, tmp_path):

@@ -119,11 +119,10 @@ def test_gzip(cli, folder, suffix):
 
 def test_a_page_shows_a_sample_of_many_rows(cli, folder):
     np.save("t.npy", FRAME[["a", "b"]])
-    outcome = cli("report", "t.npy", *SDP, "--rows", "30", "--coordinates", "z.csv", "-o", "p.html", "--save-model", "m")
+    outcome = cli("report", "t.npy", *SDP, "--rows", "30", "-o", "p.html", "--save-model", "m")
     assert "30 of 40 rows used, a random sample. (--rows all uses all" in outcome.err
-    z = pandas.read_csv("z.csv")
-    used = FRAME[["a", "b"]].iloc[z["row"] - 1]
-    np.testing.assert_allclose(z.iloc[:, 1:], embedded(used), rtol=1e-9)
+    used = np.array(cli("info", "m", "--json").json["preparation"]["rows_sampled"]) - 1
+    np.testing.assert_allclose(read("m")[0].embedding_, embedded(FRAME[["a", "b"]].iloc[used]), rtol=1e-9)
     assert "30 of 40 rows used, a random sample." in (folder / "p.html").read_text(encoding="utf-8")
     assert len(cli("transform", "m", "t.npy").table[1]) == 40
     assert "--rows: must be a whole number" in cli("report", "t.csv", "--rows", "1", "-o", "q.html").err

@@ -23,9 +23,9 @@ def calls(monkeypatch):
 
 
 def test_of_a_table(cli, raw_wine, tmp_path, calls, reference):
-    page, coordinates, model = (str(tmp_path / name) for name in ("r.html", "z.csv", "m"))
+    page, model = str(tmp_path / "r.html"), str(tmp_path / "m")
     argv = ("report", raw_wine, *SDP, "--label", "class", "-o", page, "--title", "Wine")
-    outcome = cli(*argv, "--coordinates", coordinates, "--save-model", model, "--json")
+    outcome = cli(*argv, "--save-model", model, "--json")
     assert outcome.code == 0
     (est, options) = calls[0]
     same(est.embedding_, reference.embedding_)
@@ -36,7 +36,7 @@ def test_of_a_table(cli, raw_wine, tmp_path, calls, reference):
     assert options["first_row"] == 1  # as in all that is said about tables
     assert "used standardised columns" in options["preparation"]
     facts = outcome.json
-    assert (facts["output"], facts["model"], facts["coordinates"]) == (page, model, coordinates)
+    assert (facts["output"], facts["model"]) == (page, model)
     assert cli("report", model, "-o", page).code == 1
     assert cli("report", model, "-o", page, "--force").code == 0
     (est, options) = calls[1]

@@ -80,7 +80,8 @@ class Data:
 
     @property
     def kept(self) -> dict[str, Array]:
-        return kept_columns(self.id, self.label, self.preparation, self.X.shape[0])
+        """Columns that are copied to the output."""
+        return {column.name: column.values for column in (self.id, self.label) if column is not None}
 
     def sampled(self, count: int, seed: int) -> Data:
         """At most ``count`` rows, chosen at random."""
@@ -99,12 +100,6 @@ class Data:
             columns={name: values[rows] for name, values in self.columns.items()},
             name_row=lambda i: self.name_row(int(rows[i])),
         )
-
-
-def kept_columns(id: Column | None, label: Column | None, preparation: Preparation, n: int) -> dict[str, Array]:
-    """Columns that are copied to the output, and the numbers of its ``n`` rows where they are a sample."""
-    columns = {column.name: column.values for column in (id, label) if column is not None}
-    return {"row": preparation.row_numbers(n), **columns} if preparation.sample else columns
 
 
 def read_data(path: str, selection: Selection, *, first_look: bool = False, known: Preparation | None = None) -> Data:

@@ -93,7 +93,7 @@ def _advice(data: Data) -> str:
     """How to put columns on one scale."""
     if data.first_look or data.preparation.names is None:
         return "; (X - X.mean(0)) / X.std(0) puts them on one scale"
-    return "; `report` standardises them, and --coordinates writes its coordinates"
+    return "; `report` standardises them, and `transform` by its model gives the coordinates"
 
 
 def _unlike(X: Array) -> str | None:

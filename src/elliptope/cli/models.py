@@ -14,7 +14,7 @@ import numpy as np
 from .. import persistence
 from .._utils.arrays import Array
 from ..estimators.multiscale import MultiscaleEmbedding
-from .data import Column, kept_columns
+from .data import Column
 from .errors import CommandError
 from .preparation import Preparation
 from .streams import STANDARD, check_output, exists
@@ -64,10 +64,6 @@ class Model:
     def names(self) -> list[str] | None:
         names = getattr(self.est, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
-
-    @property
-    def kept(self) -> dict[str, Array]:
-        return kept_columns(self.id, self.label, self.preparation, len(self.est.embedding_))
 
     def inputs(self, X: Array) -> Array:
         """The rows ``X`` of a table, prepared already, scaled as the estimator expects."""

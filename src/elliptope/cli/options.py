@@ -29,7 +29,6 @@ _FILES = {
     "input": "INPUT",
     "output": "-o",
     "save_model": "--save-model",
-    "coordinates": "--coordinates",
 }
 
 

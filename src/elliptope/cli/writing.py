@@ -34,18 +34,6 @@ class Target:
             check_writer(format, path)
         return cls(path, format, args.force, within)
 
-    @classmethod
-    def beside(cls, path: str | None, force: bool, option: str) -> Target | None:
-        """A second output, which is always a file."""
-        if path is None:
-            return None
-        if path == STANDARD:
-            raise CommandError(f"{option} takes a file, not standard output")
-        check_output(path, force)
-        format = format_of(path)
-        check_writer(format, path)
-        return cls(path, format, force)
-
     def check_columns(self, names: Iterable[str]) -> None:
         """Raise, before anything is computed, if the format cannot hold these columns."""
         others = ", ".join(map(repr, names))

@@ -22,11 +22,10 @@ from ..console import Console
 from ..data import Column
 from ..errors import CommandError, UsageError
 from ..fitting import exit_code, facts, fit, preparation, read_training_data
-from ..models import Model, check_model_output, column_names, load_model, save_model
+from ..models import Model, check_model_output, load_model, save_model
 from ..options import add_estimator, add_output, add_save_model, add_table, estimator_of, training_options, whole
 from ..streams import STANDARD, check_output, open_output
 from ..tables import SUFFIXES, has_table_suffix, is_number, refuse_spreadsheet
-from ..writing import Target
 
 _PAGES = ("", ".html", ".htm")
 # Rows of a table that a page shows by default, whose fit takes less than a minute or not much longer.
@@ -47,7 +46,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="INPUT|MODEL", help="table, - for standard input, or file that --save-model wrote")
     add_output(parser, "the page", required=True)
     parser.add_argument("--title", help="(default: the name of the input, without its folder)")
-    parser.add_argument("--coordinates", metavar="FILE", help="write the coordinates, too")
     add_save_model(parser)
     add_table(parser, _TABLE)
     parser.add_argument(
@@ -63,7 +61,6 @@ def run(args: argparse.Namespace, console: Console) -> int:
     _check_page(args.output)
     check_output(args.output, args.force)
     check_model_output(args.save_model, args.force)
-    coordinates = Target.beside(args.coordinates, args.force, "--coordinates")
     model = None if has_table_suffix(args.input) else _stored(args)
     shown: dict[str, Any] = {}
     doubts: list[str] = []
@@ -71,15 +68,11 @@ def run(args: argparse.Namespace, console: Console) -> int:
         most = None if args.rows == "all" else args.rows or _MOST_ROWS
         data = read_training_data(args, console, most, first_look=True)
         model, shown, doubts = fit(estimator_of(args), args, data, console), data.columns, data.doubts
-    if coordinates is not None:
-        coordinates.check_columns(model.kept)
     if not hasattr(model.est, "certificate_"):
         raise CommandError(f"{args.input}: a {type(model.est).__name__} has no report; other embeddings have one")
     if args.save_model:
         save_model(model, args.save_model, args.force)
         console.note(f"written: {args.save_model}")
-    if coordinates is not None:
-        coordinates.write({**model.kept, "z": model.est.embedding_}, console, column_names(model.est))
     with open_output(args.output, args.force) as file:
         report = collect(
             model.est,
@@ -97,8 +90,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
     if equal := equal_rows(report):
         console.note(f"{model.source or args.input}: {equal}")
     console.note(f"written: {args.output}")
-    outputs = {"output": args.output, "model": args.save_model, "coordinates": args.coordinates}
-    console.result({**facts(model), **outputs})
+    console.result({**facts(model), "output": args.output, "model": args.save_model})
     return exit_code(model.est)
 
 
