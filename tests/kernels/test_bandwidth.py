@@ -51,11 +51,6 @@ def test_fewer_points_than_neighbours(n):
     assert knn_bandwidth(X) == pytest.approx(brute_knn(X), rel=1e-12)
 
 
-def test_two_points():
-    for rule in RULES.values():
-        assert rule(np.array([[0.0, 0.0], [3.0, 4.0]])) == pytest.approx(5.0, rel=1e-14)
-
-
 @pytest.mark.parametrize("rule", RULES)
 @settings(max_examples=20, deadline=None)
 @given(copies=st.lists(st.integers(1, 30), min_size=23, max_size=23), seed=st.integers(0, 10**6))
@@ -66,8 +61,9 @@ def test_duplicates_and_order_change_nothing(rule, copies, seed):
     assert RULES[rule](repeated) == RULES[rule](X)
 
 
-def test_mostly_duplicates_do_not_give_zero():
-    X = np.vstack([np.zeros((1000, 2)), [[0.0, -0.0], [3.0, 4.0]]])
+@pytest.mark.parametrize("zeros", [0, 1000])
+def test_mostly_duplicates_do_not_give_zero(zeros):
+    X = np.vstack([np.zeros((zeros, 2)), [[0.0, -0.0], [3.0, 4.0]]])
     for rule in RULES.values():
         assert rule(X) == pytest.approx(5.0, rel=1e-14)
 
@@ -150,11 +146,6 @@ def test_data_whose_squares_underflow(rule, exponent):
 def test_resolve_applies_the_rule(rule):
     X = cloud()
     assert resolve_bandwidth(rule, X) == RULES[rule](X)
-
-
-def test_auto_is_documented_as_knn():
-    X = cloud()
-    assert resolve_bandwidth("auto", X) == pytest.approx(brute_knn(X), rel=1e-12)
 
 
 @pytest.mark.parametrize("value", [0.5, 3, np.float32(0.25), np.int64(2)])
