@@ -159,8 +159,6 @@ def test_neighbors_of_old_files():
     embed(adata, neighbors_key="neighbors")
     np.testing.assert_array_equal(adata.obsm["X_sdp"], expected.obsm["X_sdp"])
     assert adata.uns["X_sdp"]["params"]["n_neighbors"] == 12
-    with pytest.raises(ValueError, match=r"\(there are: 'neighbors'\), got 'knn'"):
-        embed(adata, neighbors_key="knn")
 
 
 def test_the_paper_program_on_distances_of_scanpy():
