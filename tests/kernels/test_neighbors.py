@@ -222,7 +222,7 @@ def clarabel(naive):
 class TestDisconnected:
     """The eigenvalue 1 of A repeats: all but one of its eigenvectors stay in Abar."""
 
-    @pytest.mark.parametrize("parts", [2, 3, 5])
+    @pytest.mark.parametrize("parts", [2, 5])
     @pytest.mark.parametrize("weighted", [False, True])
     def test_optimum(self, parts, weighted):
         rng = np.random.default_rng(parts)
@@ -260,7 +260,7 @@ class TestDisconnected:
 class TestBeyondFactorisation:
     """Graphs of more points than a proof takes: a test with random vectors bounds the optimum, but for a stated risk."""
 
-    @pytest.mark.parametrize("name", ["3 columns", "31 columns", "plane lattice", "far clusters"])
+    @pytest.mark.parametrize("name", ["3 columns", "plane lattice"])
     def test_bounds(self, name, monkeypatch):
         X = POINTS[name]
         proved = solve(X, tol=1e-6)
@@ -331,12 +331,6 @@ class TestArguments:
             ValueError, match=r"between 2 and the number of distinct points, 5, got 6: .*\. Lower `n_neighbors`\.$"
         ):
             Neighbors().fit(BLOBS[:5], n_neighbors=6)
-
-    def test_equal_rows(self):
-        with pytest.raises(ValueError, match="`X` must have at least 2 distinct points, got 1"):
-            solve(np.ones((30, 2)))
-        with pytest.raises(ValueError, match=r"`n_neighbors` must be an integer of at least 2, got 1\.$"):
-            Neighbors().fit(BLOBS[:5], n_neighbors=1)
 
     def test_negative_zero_is_zero(self):
         X = np.vstack([lattice(5, 2), -lattice(5, 2)[:1]])
