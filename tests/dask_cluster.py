@@ -1,6 +1,5 @@
 """Clusters of Dask for tests, which are skipped where it is not installed."""
 
-from contextlib import contextmanager
 from functools import cache
 
 import pytest
@@ -18,15 +17,3 @@ def in_this_process():
         n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None, protocol="inproc"
     )
     return Cluster(distributed.Client(local, set_as_default=False))
-
-
-@contextmanager
-def of_processes(n_workers, **options):
-    """Workers that are processes of their own, and the client, which is the current one."""
-    distributed = pytest.importorskip("dask.distributed", reason=REASON)
-    options = {"threads_per_worker": 1, "dashboard_address": None, **options}
-    with (
-        distributed.LocalCluster(n_workers=n_workers, processes=True, **options) as local,
-        distributed.Client(local, direct_to_workers=True) as client,
-    ):
-        yield client

@@ -1,12 +1,24 @@
 """The neighbour kernel written out with (n, n) arrays, points to try it on, and searches that find too little."""
 
+import warnings
+
 import numpy as np
 
-from common import Naive
+from common import Naive, fit
 
 RNG = np.random.default_rng(0)
 # Distances within a scale may exceed it by rounding.
 RIM = 1 + 1e-9
+
+BLOBS = np.vstack([np.random.default_rng(7).standard_normal((25, 3)) + shift for shift in (0.0, 3.0)])
+NEW = np.random.default_rng(8).standard_normal((12, 3)) + 1.5
+
+
+def solve(X, sample_weight=None, k=6, **parameters):
+    """To more digits than are compared; what the graph and the status are like is the business of the test."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Your data form")
+        return fit(X, sample_weight, **{"kernel": "neighbors", "n_neighbors": k, "tol": 1e-8, **parameters})
 
 
 def distances(X, Y):

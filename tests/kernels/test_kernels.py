@@ -3,6 +3,7 @@
 import math
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -88,14 +89,9 @@ class TestSquaredDistances:
     def test_outlier_far_from_a_unit_cluster(self, p):
         X, _ = points(50, 1, p)
         X[17] += 1e8
-        np.testing.assert_allclose(squared_distances(X, X), direct(X, X).astype(float), rtol=1e-12, atol=1e-12)
-
-    @pytest.mark.parametrize("p", [2, 60])
-    def test_duplicates(self, p):
-        X, _ = points(20, 1, p)
-        D = squared_distances(X, X[::-1])
-        assert D.min() >= 0
-        np.testing.assert_allclose(np.fliplr(D).diagonal(), 0, atol=1e-12)
+        found = squared_distances(X, X)
+        np.testing.assert_allclose(found, direct(X, X).astype(float), rtol=1e-12, atol=1e-12)
+        assert found.min() >= 0
 
     @pytest.mark.parametrize("p", [2, 60])
     def test_extreme_scales(self, p):
@@ -122,6 +118,7 @@ class TestFormulas:
         X, Y = points()
         expected = np.exp(log_k(direct(X, Y))).astype(float)
         np.testing.assert_allclose(kernel.block(X, Y), expected, rtol=2e-11, atol=0)
+        np.testing.assert_allclose(kernel.log_block(X, Y), np.log(kernel.block(X, Y)), rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(kernel(X, Y), expected, rtol=2e-11, atol=0)
         np.testing.assert_allclose(kernel(X), np.exp(log_k(direct(X, X))).astype(float), rtol=2e-11, atol=0)
 
@@ -132,11 +129,6 @@ class TestFormulas:
         expected = np.exp(log_k(direct(Y[:1], Y))).astype(float)
         np.testing.assert_allclose(kernel.block(Y[:1], Y), expected, rtol=1e-11)
 
-    def test_log_block_agrees_with_block(self, formula):
-        kernel, _ = formula
-        X, Y = points()
-        np.testing.assert_allclose(kernel.log_block(X, Y), np.log(kernel.block(X, Y)), rtol=1e-12, atol=1e-13)
-
     def test_log_block_far_away(self, formula):
         """1000 bandwidths away the block is zero, its logarithm is not lost."""
         kernel, log_k = formula
@@ -146,16 +138,12 @@ class TestFormulas:
 
 
 class TestEveryKind:
-    def test_diagonal(self, kernel):
-        X, _ = points()
-        np.testing.assert_array_equal(kernel.diagonal(X), np.ones(len(X)))
-        np.testing.assert_allclose(kernel.block(X, X).diagonal(), 1, rtol=1e-15)
-
-    @pytest.mark.parametrize("p", [33, 100])
-    def test_coinciding_points_in_high_dimension(self, kernel, p):
+    @pytest.mark.parametrize(("p", "error"), [(3, 1e-15), (33, 1e-12), (100, 1e-12)])
+    def test_coinciding_points(self, kernel, p, error):
         """k(x, x) = 1 also where distances come from an expansion, whose error a square root would magnify."""
         X, _ = points(30, 1, p)
-        np.testing.assert_allclose(kernel.block(X, X).diagonal(), 1, atol=1e-12)
+        np.testing.assert_array_equal(kernel.diagonal(X), np.ones(len(X)))
+        np.testing.assert_allclose(kernel.block(X, X).diagonal(), 1, atol=error)
 
     @pytest.mark.parametrize("p", [3, 100])
     def test_offset_of_1e8(self, kernel, p):
@@ -190,21 +178,10 @@ class TestMatern:
         expected = SklearnMatern(length_scale=bandwidth, nu=nu)(X, Y)
         np.testing.assert_allclose(Matern(bandwidth, nu).block(X, Y), expected, rtol=1e-10)
 
-    def test_order_one_half_is_the_laplacian(self):
-        X, Y = points()
-        np.testing.assert_allclose(Matern(1.3, 0.5).block(X, Y), Laplacian(1.3).block(X, Y), rtol=1e-14)
-
     @pytest.mark.parametrize("nu", [50.5, 1000.0])
     def test_orders_that_overflow_are_refused(self, nu):
         with pytest.raises(ValueError, match=r"`nu` must be at most 50, got .*Gaussian"):
             Matern(1.0, nu)
-
-    def test_limit_of_large_order_is_a_gaussian(self):
-        """Matérn tends to exp(-r²/2σ²), at the rate 1/ν."""
-        X, Y = points()
-        limit = Gaussian(math.sqrt(2)).block(X, Y)
-        errors = [np.abs(Matern(1.0, nu).block(X, Y) - limit).max() for nu in (3.5, 12.5, 46.5)]
-        assert errors[2] < 0.3 * errors[1] < 0.3**2 * errors[0] < 0.3**2 * 0.1
 
 
 @pytest.mark.parametrize("p", [1, 2, 5])
@@ -325,20 +302,10 @@ class TestMakeKernel:
         with pytest.raises(ValueError, match=f"`bandwidth` is required for kernel='{name}'"):
             make_kernel(name, None)
 
-    @pytest.mark.parametrize("bandwidth", [0, -1.0, math.nan, math.inf, -math.inf])
-    @pytest.mark.parametrize("name", ["gaussian", "laplacian", "matern"])
-    def test_bad_bandwidth(self, name, bandwidth):
-        with pytest.raises(ValueError, match="`bandwidth` must be positive and finite, got"):
-            make_kernel(name, bandwidth)
-
-    @pytest.mark.parametrize("bandwidth", [True, "wide", [1.0]])
-    def test_bandwidth_that_is_no_number(self, bandwidth):
-        with pytest.raises(ValueError, match="`bandwidth` must be positive and finite, got"):
-            make_kernel("gaussian", bandwidth)
-
-    @pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, True, "wide", None])
-    def test_bad_parameters_of_classes(self, value):
-        for build in (Gaussian, Laplacian, Matern):
+    @pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, -math.inf, True, "wide", [1.0]])
+    def test_bad_parameters(self, value):
+        by_name = (partial(make_kernel, name) for name in ("gaussian", "laplacian", "matern"))
+        for build in (Gaussian, Laplacian, Matern, *by_name):
             with pytest.raises(ValueError, match="`bandwidth` must be positive and finite, got"):
                 build(value)
         with pytest.raises(ValueError, match="`nu` must be positive and finite, got"):

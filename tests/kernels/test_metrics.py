@@ -257,13 +257,6 @@ class TestSparseRows:
             found[i, j] = True
             np.testing.assert_array_equal(found, scales >= D)
 
-    def test_a_weight_of_two_is_a_row_given_twice(self):
-        X, copies = counts(), np.random.default_rng(0).integers(1, 4, 70)
-        est = SDPEmbedding(kernel="overlap", metric="cosine", n_neighbors=9, random_state=0)
-        single = est.fit(sparse.csr_array(X), sample_weight=copies).embedding_
-        double = est.fit(sparse.csr_array(np.repeat(X, copies, axis=0))).embedding_
-        np.testing.assert_array_equal(double, np.repeat(single, copies, axis=0))
-
     def test_how_it_is_stored_does_not_matter(self):
         """Zeros that are stored, entries in parts and out of order; and the matrix that was given stays as it was."""
         tidy = sparse.csr_array(counts())

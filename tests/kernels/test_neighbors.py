@@ -1,4 +1,4 @@
-"""The neighbour kernel against the formula written out: on the sample, beyond it, and as the embedding sees it."""
+"""The neighbour and overlap kernels against their formulas: on the sample, beyond it, and as the embedding sees them."""
 
 import warnings
 
@@ -13,123 +13,131 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import normalized_mutual_info_score
-from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph, radius_neighbors_graph
 
 from common import fit, gram, row_error
 from elliptope import SDPEmbedding, operators
-from elliptope.kernels import Gaussian
+from elliptope.kernels import Gaussian, Overlap, overlap
 from elliptope.kernels.neighbors import Neighbors
-from neighborhoods import POINTS, NaiveNeighbors, block, lattice
+from neighborhoods import BLOBS, NEW, POINTS, NaiveNeighbors, NaiveOverlap, block, lattice, solve
 
+# The kernel, the same written out, and how well values of the two agree on the sample and beyond it.
+RULES = {"neighbors": (Neighbors, NaiveNeighbors, 1e-12, 1e-9), "overlap": (Overlap, NaiveOverlap, 1e-14, 1e-13)}
+BOTH = pytest.mark.parametrize("rule", RULES)
 CASES = pytest.mark.parametrize("name", POINTS)
-BLOBS = np.vstack([np.random.default_rng(7).standard_normal((25, 3)) + shift for shift in (0.0, 3.0)])
-NEW = np.random.default_rng(8).standard_normal((12, 3)) + 1.5
-# To more digits than are compared.
-TOL = 1e-8
-
-
-def solve(X, sample_weight=None, k=6, **parameters):
-    """What the graph and the status are like is the business of the test."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The graph of neighbours has")
-        return fit(X, sample_weight, **{"kernel": "neighbors", "n_neighbors": k, "tol": TOL, **parameters})
 
 
 def sizes(n):
     return sorted({2, 3, 5, n // 2, n - 1, n})
 
 
+@BOTH
 class TestKernel:
     @CASES
-    def test_matrix(self, name):
-        X = POINTS[name]
-        for k in sizes(len(X)):
-            naive = NaiveNeighbors(X, k)
-            kernel = Neighbors().fit(X, n_neighbors=k)
-            K = kernel.matrix()
-            np.testing.assert_allclose(kernel.scales, naive.s, rtol=1e-14)
-            np.testing.assert_array_equal(K.toarray() > 0, naive.K > 0)
-            np.testing.assert_allclose(K.toarray(), naive.K, rtol=1e-12)
-            np.testing.assert_array_equal(K.toarray(), K.toarray().T)
-            np.testing.assert_array_equal(K.diagonal(), 1)
-            np.testing.assert_array_equal(kernel.without_matrix().matrix().toarray(), K.toarray())
-
-    @CASES
-    def test_rows_of_training_points_are_those_of_the_matrix_in_any_company(self, name):
+    def test_matrix_and_rows_in_any_company(self, rule, name):
+        make, naive, accuracy, _ = RULES[rule]
         X = POINTS[name]
         order = np.random.default_rng(0).permutation(len(X))
-        for k in (2, 5, len(X)):
-            kernel = Neighbors().fit(X, n_neighbors=k)
-            K = kernel.matrix()
-            K = K.toarray()
+        for k in sizes(len(X)):
+            expected, kernel = naive(X, k), make().fit(X, n_neighbors=k)
+            K = kernel.matrix().toarray()
+            np.testing.assert_allclose(kernel.scales, expected.s, rtol=1e-14)
+            np.testing.assert_array_equal(K > 0, expected.K > 0)
+            np.testing.assert_allclose(K, expected.K, rtol=accuracy)
+            np.testing.assert_array_equal(K, K.T)
+            np.testing.assert_array_equal(K.diagonal(), 1)
+            np.testing.assert_array_equal(kernel.without_matrix().matrix().toarray(), K)
             np.testing.assert_array_equal(block(kernel, X), K)
             np.testing.assert_array_equal(block(kernel, X[order]), K[order])
             np.testing.assert_array_equal(block(kernel, X[::7]), K[::7])
             np.testing.assert_array_equal(np.vstack([block(kernel, row[None]) for row in X[:10]]), K[:10])
 
     @CASES
-    def test_new_rows(self, name):
+    def test_new_rows(self, rule, name):
+        make, naive, _, accuracy = RULES[rule]
         X = POINTS[name]
         # Three quarters on the way from one point to another: exact on lattices.
         i, j = np.random.default_rng(1).integers(len(X), size=(2, 100))
         Y = 0.75 * X[i] + 0.25 * X[j]
         for k in (2, 5, len(X)):
-            naive, kernel = NaiveNeighbors(X, k), Neighbors().fit(X, n_neighbors=k)
-            found, expected = block(kernel, Y), naive.kernel(Y)
+            found, expected = block(make().fit(X, n_neighbors=k), Y), naive(X, k).kernel(Y)
             np.testing.assert_array_equal(found > 0, expected > 0)
-            np.testing.assert_allclose(found, expected, rtol=1e-9)
+            np.testing.assert_allclose(found, expected, rtol=accuracy)
 
-    def test_far_points_keep_their_logarithms(self):
-        kernel = Neighbors().fit(BLOBS, n_neighbors=6)
+    def test_far_points_keep_their_logarithms(self, rule):
+        kernel = RULES[rule][0]().fit(BLOBS, n_neighbors=6)
         for distance in (1e3, 1e10, 1e100):
             rows = kernel.log_rows(np.full((1, 3), distance))
             assert np.isfinite(rows.data).all()
             assert rows.nnz >= 6
 
-    @settings(max_examples=60, deadline=None)
-    @given(
-        n=st.integers(4, 40),
-        p=st.integers(1, 20),
-        k=st.integers(2, 40),
-        whole=st.booleans(),
-        seed=st.integers(0, 2**20),
-    )
-    def test_any_points(self, n, p, k, whole, seed):
+    @settings(max_examples=50, deadline=None)
+    @given(n=st.integers(4, 40), p=st.integers(1, 20), k=st.integers(2, 40), whole=st.booleans(), seed=st.integers(0, 2**20))
+    def test_any_points(self, rule, n, p, k, whole, seed):
+        make, naive, accuracy, _ = RULES[rule]
         rng = np.random.default_rng(seed)
         X = np.unique(rng.integers(-2, 3, (n, p)).astype(float) if whole else rng.standard_normal((n, p)), axis=0)
         assume(len(X) >= k)
-        naive = NaiveNeighbors(X, k)
-        kernel = Neighbors().fit(X, n_neighbors=k)
-        K = kernel.matrix()
-        np.testing.assert_array_equal(K.toarray() > 0, naive.K > 0)
-        np.testing.assert_allclose(K.toarray(), naive.K, rtol=1e-12)
-        np.testing.assert_array_equal(block(kernel, X), K.toarray())
+        kernel, expected = make().fit(X, n_neighbors=k), naive(X, k).K
+        K = kernel.matrix().toarray()
+        np.testing.assert_array_equal(K > 0, expected > 0)
+        np.testing.assert_allclose(K, expected, rtol=accuracy)
+        np.testing.assert_array_equal(block(kernel, X), K)
+
+
+class TestOverlap:
+    def test_exponent(self):
+        one, three = (Overlap(exponent=e).fit(BLOBS, n_neighbors=6) for e in (1, 3.0))
+        np.testing.assert_allclose(one.matrix().toarray() ** 3, three.matrix().toarray(), rtol=1e-13)
+        np.testing.assert_allclose(block(one, NEW) ** 3, block(three, NEW), rtol=1e-13)
+        for bad in (0, -1.0, np.inf, "2"):
+            with pytest.raises(ValueError, match="`exponent` must be positive and finite"):
+                Overlap(exponent=bad)
+
+    def test_points_that_many_see(self, monkeypatch):
+        """Rows are made in parts where they have many candidates; here every part has one row."""
+        X = np.vstack([np.zeros(20), np.eye(20), -np.eye(20)])
+        kernel = Overlap().fit(X, n_neighbors=3)
+        whole = block(kernel, X)
+        monkeypatch.setattr(overlap, "BLOCK_ENTRIES", 10)
+        np.testing.assert_array_equal(block(kernel, X), whole)
+        np.testing.assert_allclose(whole, NaiveOverlap(X, 3).K, rtol=1e-14)
 
 
 class TestExtension:
+    @BOTH
     @CASES
-    def test_training_rows_are_where_they_were(self, name):
+    def test_training_rows_are_where_they_were(self, rule, name):
         X = POINTS[name]
         order = np.random.default_rng(0).permutation(len(X))
-        for k in (3, 6, len(X) - 1):
-            est = solve(X, k=k)
-            np.testing.assert_allclose(row_error(est.transform(X), est.embedding_), 0, atol=1e-9)
+        for k in (3, 6, len(X) - 1) if rule == "neighbors" else (4, 10):
+            est = solve(X, k=k, kernel=rule)
             Z = est.transform(X)
+            np.testing.assert_allclose(row_error(Z, est.embedding_), 0, atol=1e-9)
             np.testing.assert_allclose(est.transform(X[order]), Z[order], rtol=1e-13, atol=1e-15)
             blocks = np.vstack(list(est.transform_blocks(X, block_rows=7)))
             np.testing.assert_allclose(blocks, Z, rtol=1e-13, atol=1e-15)
 
+    @BOTH
     @pytest.mark.parametrize("name", ["1 columns", "3 columns", "31 columns", "plane lattice", "far from the origin"])
     @pytest.mark.parametrize("k", [4, 8, 30])
-    def test_new_rows_by_the_formula(self, name, k):
+    def test_new_rows_by_the_formula(self, rule, name, k):
         X = POINTS[name]
         rng = np.random.default_rng(2)
         w = rng.uniform(0.5, 2.0, len(X))
         Y = X[:20] + 0.1 * rng.standard_normal((20, X.shape[1]))
-        est, naive = solve(X, w, k=k), NaiveNeighbors(X, k, w)
+        est, naive = solve(X, w, k=k, kernel=rule), RULES[rule][1](X, k, w)
         np.testing.assert_allclose(est.transform(Y), naive.extend(Y, est.embedding_), rtol=1e-8, atol=1e-9)
         np.testing.assert_allclose(est.score_samples(Y), np.log(naive.kernel(Y) @ w), rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(gram(est).diagonal(), naive.d, rtol=1e-9)
+
+    @BOTH
+    @pytest.mark.parametrize("name", ["3 columns", "31 columns", "plane lattice"])
+    def test_a_coordinate_may_change_in_its_last_bits(self, rule, name):
+        """The k-th neighbour of a point stays within its reach: rows as another program rounds them are where they were."""
+        X = POINTS[name]
+        est = solve(X, k=8, kernel=rule)
+        rounded = X * (1 + 1e-14 * np.random.default_rng(0).standard_normal(X.shape))
+        np.testing.assert_allclose(row_error(est.transform(rounded), est.embedding_), 0, atol=1e-8)
 
     @pytest.mark.filterwarnings("ignore:`X` has rows so far")
     def test_far_rows_have_a_direction(self):
@@ -162,16 +170,20 @@ class TestInvariance:
         X, Q = rng.standard_normal((n, p)), np.linalg.qr(rng.standard_normal((p, p)))[0]
         self.assert_same_gram(solve(X, k=k), solve(1e3 * X @ Q + 100 * rng.standard_normal(p), k=k))
 
+    @BOTH
     @few
     @seeds
-    def test_a_weight_of_two_is_a_point_given_twice(self, seed, n, p, k):
+    def test_a_weight_of_two_is_a_point_given_twice(self, rule, seed, n, p, k):
         """To the last bit: rows that are equal are one point, so that both are the same program."""
         rng = np.random.default_rng(seed)
         X, copies = rng.standard_normal((n, p)), rng.integers(1, 4, n)
-        est, other = solve(X, copies, k=k), solve(np.repeat(X, copies, axis=0), k=k)
+        est, other = solve(X, copies, k=k, kernel=rule), solve(np.repeat(X, copies, axis=0), k=k, kernel=rule)
         np.testing.assert_array_equal(other.embedding_, np.repeat(est.embedding_, copies, axis=0))
         assert other.certificate_ == est.certificate_
         np.testing.assert_array_equal(other.transform(X), est.transform(X))
+        # The weight is one of the program, and not of the kernel.
+        K = RULES[rule][0]().fit(X, n_neighbors=k).matrix().toarray()
+        np.testing.assert_array_equal(est.training_.extension.kernel.matrix().toarray(), K)
 
     def test_copies_in_any_order_with_weights_of_their_own(self):
         copies = np.vstack([BLOBS, BLOBS[::3], BLOBS[:5]])
@@ -183,151 +195,18 @@ class TestInvariance:
         index = np.array([np.flatnonzero((row == BLOBS).all(axis=1))[0] for row in copies[order]])
         np.testing.assert_allclose(gram(other), B[np.ix_(index, index)], atol=1e-7 * B.max())
 
-    @pytest.mark.parametrize("kernel", ["neighbors", "overlap"])
-    def test_points_without_weight_have_no_influence_and_are_extended(self, kernel):
+    @BOTH
+    def test_points_without_weight_have_no_influence_and_are_extended(self, rule):
         w = np.ones(len(BLOBS) + len(NEW))
         w[::4] = 0
         X = np.vstack([NEW, BLOBS])
-        est, rest = solve(X, w, kernel=kernel), solve(X[w > 0], kernel=kernel)
+        est, rest = solve(X, w, kernel=rule), solve(X[w > 0], kernel=rule)
         np.testing.assert_array_equal(est.embedding_[w > 0], rest.embedding_)
         np.testing.assert_allclose(est.embedding_[w == 0], rest.transform(X[w == 0]), rtol=1e-12)
 
     def test_threads_change_nothing(self):
         one, two = (solve(POINTS["31 columns"], n_jobs=jobs) for jobs in (1, 2))
         np.testing.assert_array_equal(one.embedding_, two.embedding_)
-
-
-def with_diagonal(graph):
-    """The graph with the zeros on its diagonal stored."""
-    i, j = graph.nonzero()
-    n = graph.shape[0]
-    rows, columns = np.r_[i, np.arange(n)], np.r_[j, np.arange(n)]
-    return sparse.csr_array((np.r_[np.asarray(graph[i, j]).ravel(), np.zeros(n)], (rows, columns)), shape=(n, n))
-
-
-def twice(graph):
-    """The distances of the lower triangle doubled."""
-    return sparse.csr_array(sparse.triu(graph) + 2 * sparse.tril(graph))
-
-
-class TestGraphs:
-    """Points known by a sparse graph of distances."""
-
-    @pytest.mark.parametrize("spare", [0, 1, 10])
-    def test_as_from_rows(self, spare):
-        """scikit-learn's transformer stores one neighbour more than it is asked for, the point itself."""
-        transformer = KNeighborsTransformer(n_neighbors=5 + spare, mode="distance")
-        graph = transformer.fit_transform(BLOBS)
-        est, raw = solve(graph), solve(BLOBS)
-        B = gram(raw)
-        np.testing.assert_allclose(gram(est), B, atol=1e-9 * B.max())
-        np.testing.assert_allclose(row_error(est.transform(graph), est.embedding_), 0, atol=1e-9)
-        np.testing.assert_allclose(row_error(est.transform(transformer.transform(BLOBS)), est.embedding_), 0, atol=1e-9)
-
-    def test_new_rows_that_name_all_points_within_reach(self):
-        """Exact, as from rows: whom a new point sees, and who sees it, both stand in its row."""
-        est, raw = solve(kneighbors_graph(BLOBS, 10, mode="distance")), solve(BLOBS)
-        rows = sparse.csr_array(np.sqrt(((NEW[:, None] - BLOBS) ** 2).sum(axis=-1)))
-        turn = np.linalg.lstsq(est.embedding_, raw.embedding_, rcond=None)[0]
-        np.testing.assert_allclose(est.transform(rows) @ turn, raw.transform(NEW), rtol=1e-6, atol=1e-8)
-
-    def test_new_rows_that_name_their_nearest_points_alone(self):
-        """Those that only they see: near the exact answer, not equal to it."""
-        transformer = KNeighborsTransformer(n_neighbors=10, mode="distance").fit(BLOBS)
-        naive = NaiveNeighbors(BLOBS, 6)
-        est = solve(transformer.transform(BLOBS))
-        rows = transformer.transform(NEW)
-        listed = rows.toarray() > 0
-        k = np.where(listed, naive.kernel(NEW), 0.0)
-        np.testing.assert_allclose(est.score_samples(rows), np.log(k.sum(axis=1)), rtol=1e-10)
-
-    def test_the_diagonal_may_be_left_out(self):
-        with_it = kneighbors_graph(BLOBS, 11, mode="distance", include_self=True)
-        without = kneighbors_graph(BLOBS, 10, mode="distance")
-        assert with_it.nnz > without.nnz
-        np.testing.assert_array_equal(solve(with_it).embedding_, solve(without).embedding_)
-
-    def test_symmetry_is_not_asked_for(self):
-        graph = kneighbors_graph(BLOBS, 10, mode="distance")
-        np.testing.assert_array_equal(solve(graph).embedding_, solve(graph.maximum(graph.T)).embedding_)
-
-    def test_distances_back_may_differ_by_rounding(self):
-        graph = kneighbors_graph(BLOBS, 10, mode="distance")
-        reference = solve(graph)
-        rough = graph.astype(np.float32).astype(np.float64)
-        rough.data *= 1 + 1e-7 * np.random.default_rng(0).standard_normal(rough.nnz)
-        est = solve(rough)
-        K = est.training_.extension.kernel.matrix().toarray()
-        np.testing.assert_array_equal(K, K.T)
-        np.testing.assert_allclose(gram(est), gram(reference), atol=1e-4 * gram(reference).max())
-        np.testing.assert_allclose(est.transform(with_diagonal(rough)), est.embedding_, atol=1e-7)
-
-    def test_a_distance_of_zero_is_enough(self):
-        est = solve(kneighbors_graph(BLOBS, 10, mode="distance"))
-        n = len(BLOBS)
-        rows = sparse.csr_array((np.zeros(n), np.arange(n)[::-1], np.arange(n + 1)), shape=(n, n))
-        np.testing.assert_allclose(row_error(est.transform(rows), est.embedding_[::-1]), 0, atol=1e-9)
-
-    def test_radius_graphs_and_other_formats(self):
-        graph = radius_neighbors_graph(BLOBS, 100.0, mode="distance")
-        reference = solve(BLOBS)
-        for X in (graph, graph.tocsc(), graph.tocoo(), sparse.coo_array(graph)):
-            np.testing.assert_allclose(gram(solve(X)), gram(reference), atol=1e-9 * gram(reference).max())
-
-    def test_points_without_weight(self):
-        w = np.ones(len(BLOBS))
-        w[::4] = 0
-        graph = radius_neighbors_graph(BLOBS, 100.0, mode="distance", include_self=True)
-        est, raw = solve(graph, w), solve(BLOBS, w)
-        np.testing.assert_allclose(gram(est), gram(raw), atol=1e-7 * gram(raw).max())
-        np.testing.assert_allclose(row_error(est.transform(graph), est.embedding_), 0, atol=1e-9)
-
-    @pytest.mark.parametrize(
-        ("graph", "message"),
-        [
-            (-kneighbors_graph(BLOBS, 8, mode="distance"), "distances from 0 to 1e"),
-            (sparse.csr_array((50, 50)), "distance to another point in every row; row 0 has none"),
-            (twice(kneighbors_graph(BLOBS, 8, mode="distance")), "one distance for every pair of points, got two"),
-            (kneighbors_graph(np.repeat(BLOBS[:5], 10, axis=0), 9, mode="distance"), "coincide once, with a larger"),
-        ],
-    )
-    def test_graphs_that_are_refused(self, graph, message):
-        with pytest.raises(ValueError, match=message):
-            solve(graph)
-
-    @pytest.mark.parametrize("kernel", ["neighbors", "overlap"])
-    def test_similarities_are_refused(self, kernel):
-        similarity = np.exp(-cdist(BLOBS, BLOBS))
-        est = SDPEmbedding(kernel=kernel, metric="precomputed", n_neighbors=6, random_state=0)
-        with pytest.raises(
-            ValueError, match=r"`X` must be zero on the diagonal .* distances, got 1 in rows 0, 1, .* in all"
-        ):
-            est.fit(similarity)
-        distances = cdist(BLOBS, BLOBS)
-        distances[4, 4] = 0.01
-        with pytest.raises(ValueError, match=r"got 0\.01 in row 4 \(counted from 0\)"):
-            est.fit(distances, sample_weight=np.arange(len(BLOBS)) > 1)
-        distances[4, 4] = 1e-9  # rounding
-        est.fit(distances)
-
-    def test_rows_that_are_refused(self):
-        graph = kneighbors_graph(BLOBS, 10, mode="distance")
-        est = solve(graph)
-        with pytest.raises(ValueError, match="must be a sparse graph of distances, as it was in `fit`"):
-            est.transform(graph.toarray())
-        with pytest.raises(ValueError, match="distances from 0"):
-            est.transform(-graph)
-        empty = graph.copy()
-        empty.data[empty.indptr[3] : empty.indptr[4]] = 0
-        empty.eliminate_zeros()
-        with pytest.raises(ValueError, match=r"vanishes for every training point.*row 3"):
-            est.transform(empty)
-
-    def test_a_callable_diagonal_sees_sparse_rows(self):
-        graph = kneighbors_graph(BLOBS, 10, mode="distance")
-        est = solve(graph, diagonal=lambda rows: np.full(rows.shape[0], 2.0))
-        np.testing.assert_allclose(gram(est).diagonal(), 2)
-        np.testing.assert_allclose(np.linalg.norm(est.transform(graph), axis=1), np.sqrt(2))
 
 
 def clarabel(naive):
@@ -343,7 +222,7 @@ def clarabel(naive):
 class TestDisconnected:
     """The eigenvalue 1 of A repeats: all but one of its eigenvectors stay in Abar."""
 
-    @pytest.mark.parametrize("parts", [2, 3, 5])
+    @pytest.mark.parametrize("parts", [2, 5])
     @pytest.mark.parametrize("weighted", [False, True])
     def test_optimum(self, parts, weighted):
         rng = np.random.default_rng(parts)
@@ -381,7 +260,7 @@ class TestDisconnected:
 class TestBeyondFactorisation:
     """Graphs of more points than a proof takes: a test with random vectors bounds the optimum, but for a stated risk."""
 
-    @pytest.mark.parametrize("name", ["3 columns", "31 columns", "plane lattice", "far clusters"])
+    @pytest.mark.parametrize("name", ["3 columns", "plane lattice"])
     def test_bounds(self, name, monkeypatch):
         X = POINTS[name]
         proved = solve(X, tol=1e-6)
@@ -431,16 +310,19 @@ class TestHubs:
         np.testing.assert_allclose(Z[1:], est.embedding_[1:], atol=1e-6)
 
 
-class TestClusters:
-    @pytest.mark.parametrize(("digits", "least"), [(range(4), 0.97), pytest.param(range(10), 0.78, marks=pytest.mark.slow)])
-    def test_digits(self, digits, least):
-        X, y = load_digits(return_X_y=True)
-        X, y = X[np.isin(y, digits)], y[np.isin(y, digits)]
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "The graph of neighbours has")
-            Z = fit(X, kernel="neighbors", normalize="unit").embedding_
-        found = KMeans(len(digits), n_init=20, random_state=0).fit_predict(Z)
-        assert normalized_mutual_info_score(y, found) >= least
+@pytest.mark.parametrize(
+    ("kernel", "digits", "least"),
+    [
+        ("neighbors", 4, 0.97),
+        pytest.param("neighbors", 10, 0.78, marks=pytest.mark.slow),
+        pytest.param("overlap", 10, 0.8, marks=pytest.mark.slow),
+    ],
+)
+def test_clusters_of_digits(kernel, digits, least):
+    X, y = load_digits(n_class=digits, return_X_y=True)
+    Z = solve(X, k=15, kernel=kernel, normalize="unit", tol=1e-6).embedding_
+    found = KMeans(digits, n_init=20, random_state=0).fit_predict(Z)
+    assert normalized_mutual_info_score(y, found) >= least
 
 
 class TestArguments:
@@ -449,12 +331,6 @@ class TestArguments:
             ValueError, match=r"between 2 and the number of distinct points, 5, got 6: .*\. Lower `n_neighbors`\.$"
         ):
             Neighbors().fit(BLOBS[:5], n_neighbors=6)
-
-    def test_equal_rows(self):
-        with pytest.raises(ValueError, match="`X` must have at least 2 distinct points, got 1"):
-            solve(np.ones((30, 2)))
-        with pytest.raises(ValueError, match=r"`n_neighbors` must be an integer of at least 2, got 1\.$"):
-            Neighbors().fit(BLOBS[:5], n_neighbors=1)
 
     def test_negative_zero_is_zero(self):
         X = np.vstack([lattice(5, 2), -lattice(5, 2)[:1]])

@@ -73,20 +73,6 @@ def test_total_bounds_the_metric_of_what_attains_the_objective():
 
 
 class TestFactorization:
-    @pytest.mark.parametrize("condition", [10.0, 1e6])
-    def test_tells_definite_from_indefinite(self, condition):
-        """L + sM is definite exactly for s beyond the least eigenvalue of the pencil (L, M)."""
-        case = Case(condition=condition)
-        metric, z = case.operator.metric(), -2.0 * np.arange(N)
-        root = np.linalg.inv(np.linalg.cholesky(case.M))
-        least = np.linalg.eigvalsh(root @ (np.diag(z) - case.J) @ root.T)[0]
-        assert least < 0
-        with case.operator.factorization(z - case.operator.offset(), metric, -least * (1 - 1e-6)) as factor:
-            assert factor is None
-        with case.operator.factorization(z - case.operator.offset(), metric, -least * (1 + 1e-6)) as factor:
-            assert factor.added == -least * (1 + 1e-6)
-            assert factor.added < factor.shift < factor.added + 1e-8
-
     def test_shift_covers_the_rounding_of_the_factorisation(self, case):
         metric, z = case.operator.metric(), np.full(N, 5.0)
         S = case.F @ (np.diag(z) - case.gain) @ case.F.T + case.rho * np.eye(N)

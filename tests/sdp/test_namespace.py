@@ -110,16 +110,9 @@ class TestSolve:
             assert found.certificate.grade == "proved"
             assert_same(found, expected)
 
-    def test_the_optimum_of_a_tensor_is_one(self, library):
-        """By the matrices themselves: the objective is Tr(CB), and no direction of L is negative beyond the gap."""
+    def test_a_diagonal(self, library):
         C, d = laplacian(), np.linspace(0.5, 2.0, 60)
-        found = solve(library(C), library(d), rng=0, tol=1e-7)
-        J = np.sqrt(d)[:, None] * C * np.sqrt(d)
-        assert found.status == "optimal"
-        assert found.certificate.objective == pytest.approx(np.sum(J * gram(found)), rel=1e-12)
-        lowest = np.linalg.eigvalsh(np.diag(as_numpy(found.dual)) - J)[0]
-        assert lowest >= found.certificate.min_eigenvalue
-        assert -60 * lowest <= 10 * found.certificate.gap
+        assert_same(solve(library(C), library(d), rng=0, tol=1e-7), solve(C, d, rng=0, tol=1e-7))
 
     def test_polish_and_uniqueness(self, library):
         found, expected = (solve(kernel(WINE, 3.0)(array), rng=0, polish=True) for array in (library, plain))
@@ -277,10 +270,6 @@ class TestDenseOperator:
             np.testing.assert_allclose(np.tril(T), np.tril(-c[:, None] * naive.Abar * c), rtol=1e-12, atol=1e-14)
             T[np.tril_indices(n)] = np.nan
         np.testing.assert_array_equal(as_numpy(J @ V), before)  # what was lent has been given back
-
-    def test_row_sums_must_be_positive(self, library):
-        with pytest.raises(ValueError, match="`kernel` must have positive row sums, got a minimum of -1"):
-            DenseOperator(library(np.diag([1.0, -1.0])))
 
 
 class TestHelpers:

@@ -39,6 +39,7 @@ class TestClosedForms:
             solution = solve(np.eye(n) - 1, rng=0)
             assert_optimum(solution, n, status=("optimal",) if n <= 3 else ("degenerate",))
             np.testing.assert_allclose(solution.factor.sum(axis=0), 0, atol=1e-5)
+            assert ("not unique" in solution.message) == (n > 3)
 
     def test_odd_cycle(self):
         """Max-cut of C_n: neighbours at the angle π - π/n, so that max Tr(-A Z) = 2n cos(π/n)."""
@@ -47,46 +48,24 @@ class TestClosedForms:
             assert_optimum(solution, 2 * n * math.cos(math.pi / n), status=("optimal",))
             np.testing.assert_allclose(np.diag(gram(solution), 1), -math.cos(math.pi / n), atol=1e-6)
 
-    def test_even_cycle_is_bipartite(self):
-        solution = solve(-cycle(8), rng=0)
-        assert_optimum(solution, 16, status=("optimal",))
-        sign = (-1.0) ** np.arange(8)
-        np.testing.assert_allclose(gram(solution), np.outer(sign, sign), atol=1e-6)
-
-    @pytest.mark.parametrize("method", ["auto", "power"])
-    def test_rank_one_cost(self, method):
-        v = np.random.default_rng(0).standard_normal(30)
-        solution = solve(np.outer(v, v), rng=0, method=method)
-        assert_optimum(solution, np.abs(v).sum() ** 2, status=("optimal",))
-        np.testing.assert_allclose(gram(solution), np.outer(np.sign(v), np.sign(v)), atol=1e-6)
-
-    def test_synchronisation(self):
-        """Z2: signs s seen through noise; the optimum of the relaxation is s sᵀ where the noise is small."""
+    def test_signs(self):
+        """Even cycles are bipartite; rank one; and signs seen through noise that is small enough."""
         rng = np.random.default_rng(1)
-        s = rng.choice([-1.0, 1.0], 60)
-        C = np.outer(s, s) + indefinite(60, 2)
-        solution = solve(C, rng=0)
-        assert_optimum(solution, s @ C @ s, status=("optimal",))
-        np.testing.assert_allclose(gram(solution), np.outer(s, s), atol=1e-6)
-
-    def test_identity_less_its_mean_is_degenerate(self):
-        """K = I to rounding: every Z with Z1 = 0 is optimal."""
-        solution = solve(np.eye(20) - 1 / 20, rng=0)
-        assert solution.status == "degenerate"
-        assert "not unique" in solution.message
-        assert_optimum(solution, 20.0)
-
-    def test_diagonal_cost_is_degenerate(self):
-        """Every feasible B has the value Tr C: there is nothing to gain and nothing to iterate for."""
-        for C in (np.diag([1.0, 2.0, -3.0]), np.zeros((4, 4)), np.diag([1e-200, 2e-200])):
+        s, v = rng.choice([-1.0, 1.0], 60), rng.standard_normal(30)
+        costs = [(-cycle(8), (-1.0) ** np.arange(8)), (np.outer(v, v), np.sign(v)), (np.outer(s, s) + indefinite(60, 2), s)]
+        for C, sign in costs:
             solution = solve(C, rng=0)
-            assert solution.certificate.objective == pytest.approx(np.trace(C), abs=1e-12)
-            assert solution.certificate.upper_bound == pytest.approx(np.trace(C), abs=1e-12)
-            assert solution.certificate.relative_gap <= 1e-12
-            assert solution.status == "degenerate"
+            assert_optimum(solution, sign @ C @ sign, status=("optimal",))
+            np.testing.assert_allclose(gram(solution), np.outer(sign, sign), atol=1e-6)
+        by_power = solve(np.outer(v, v), rng=0, method="power")
+        assert_optimum(by_power, np.abs(v).sum() ** 2, status=("optimal",))
 
     @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, aslinearoperator])
-    @pytest.mark.parametrize("entries", [[0.0, 1, 2, 3], [-1.0, 2, 0, 3], [-1.0, -2.0], [0.0, 0, 0], [2.0], np.arange(40.0)])
+    @pytest.mark.parametrize(
+        "entries",
+        [[0.0, 1, 2, 3], [-1.0, 2, 0, 3], [-1.0, -2], [0.0, 0, 0], [2.0], [-2.0], [1e-200, 2e-200], np.arange(40.0)],
+        ids=str,
+    )
     def test_diagonal_costs_of_every_kind(self, form, entries):
         """f(Z) = Tr J - ½ Σ e_i² at best, which takes Z_ij = 0 where e_i e_j > 0."""
         cost, n = form(np.diag(np.asarray(entries, dtype=float))), len(entries)
@@ -111,12 +90,6 @@ class TestClosedForms:
             assert found.objective == 0
             assert found.upper_bound >= 4 * np.linalg.eigvalsh(C)[-1] - 1e-12  # by an eigenvector of signs
 
-    def test_one_point(self):
-        solution = solve([[-2.0]], rng=0)
-        assert solution.certificate.objective == -2.0
-        assert solution.certificate.upper_bound == pytest.approx(-2.0, rel=1e-12)
-        assert solution.status == "optimal"
-
 
 class TestInput:
     def test_kinds_of_cost_agree(self):
@@ -131,19 +104,15 @@ class TestInput:
     def test_diagonal_is_a_scaling(self):
         C, d = indefinite(15), np.random.default_rng(0).uniform(0.1, 5, 15)
         root = np.sqrt(d)
+        before = C.copy()
         given, by_hand = solve(C, d, rng=0), solve(root[:, None] * C * root, rng=0)
+        np.testing.assert_array_equal(C, before)
         assert_optimum(given, by_hand.certificate.objective)
         np.testing.assert_allclose(gram(given), gram(by_hand), atol=1e-5)
         # In the user's terms: B has the diagonal d, and the objective is Tr(C B).
         B = root[:, None] * gram(given) * root
         np.testing.assert_allclose(B.diagonal(), d, rtol=1e-12)
         assert np.vdot(C, B) == pytest.approx(given.certificate.objective, rel=1e-10)
-
-    def test_cost_is_left_alone(self):
-        C = indefinite(10)
-        before = C.copy()
-        solve(C, rng=0)
-        np.testing.assert_array_equal(C, before)
 
     def test_scale_of_the_cost_does_not_matter(self):
         C = indefinite(12)
@@ -192,12 +161,9 @@ class TestStart:
         np.testing.assert_allclose(gram(warm), gram(cold), atol=1e-5)
 
     def test_zero_rows_get_a_direction(self):
-        assert_optimum(solve(-cycle(5), rng=0, start=np.zeros((5, 2))), 10 * math.cos(math.pi / 5))
-
-    def test_start_is_left_alone(self):
-        start = np.ones((5, 2))
-        solve(-cycle(5), rng=0, start=start)
-        np.testing.assert_array_equal(start, np.ones((5, 2)))
+        start = np.zeros((5, 2))
+        assert_optimum(solve(-cycle(5), rng=0, start=start), 10 * math.cos(math.pi / 5))
+        assert not start.any()
 
 
 class TestRandomness:
@@ -272,7 +238,3 @@ class TestCertify:
         H[4] *= 1 + 1e-5
         with pytest.raises(ValueError, match=r"`factor` must have rows of length 1, got 1\.00001 in row 4"):
             certify(psd(6), H)
-        with pytest.raises(ValueError, match=r"`factor` must be an array of shape \(6, r\), got shape \(5, 4\)"):
-            certify(psd(6), np.ones((5, 4)))
-        with pytest.raises(ValueError, match="`tol` must be positive and finite, got 0"):
-            certify(psd(6), H / np.linalg.norm(H, axis=1, keepdims=True), tol=0)

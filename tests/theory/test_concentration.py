@@ -123,49 +123,23 @@ class TestDeviation:
 
 
 class TestTraceDeviation:
-    """|f(B) - f_n(B)| ≤ C Tr(B), f from the spectrum and f_n from the kernel matrix: exact, no mode is dropped."""
+    """|f(B) - f_n(B)| ≤ C Tr(B) for A = I - u ⊗ u, f from the spectrum and f_n from the sample."""
 
     @staticmethod
     @cache
-    def errors(n):
-        """|f(B) - f_n(B)|/Tr(B), shape (draws, B), for A = I - u ⊗ u and several (A, B): the last B is the top mode."""
-        s, rng = spectrum(1.0), np.random.default_rng(7)
-        decay = np.exp(-0.3 * np.arange(64))
-        pairs = [(rng.standard_normal(64), rng.standard_normal((64, rank)) * decay[:, None]) for rank in (1, 2, 5, 20)]
-        pairs.append((np.eye(64)[1], np.eye(64)[:, :1]))
-        result = np.empty((DRAWS, len(pairs)))
-        for i, x in enumerate(draws(1.0, n)[0]):
-            F, K = s.features(x), s.kernel(x[:, None])
-            for j, (u, G) in enumerate(pairs):  # B = G Gᵀ in coordinates
-                u = u / np.linalg.norm(u)
-                SG = s.mu[:, None] * G
-                f = (SG**2).sum() - ((u @ SG) ** 2).sum()
-                values, ux = F @ G, F @ u
-                f_n = np.einsum("ir,ij,jr->", values, K - np.outer(ux, ux), values, optimize=True) / n**2
-                result[i, j] = abs(f - f_n) / (G**2).sum()
-        return result
-
-    @pytest.mark.parametrize("n", [5, 20, 100])
-    @pytest.mark.parametrize("delta", [0.01, 0.1, 0.4])
-    def test_proposition_2(self, n, delta):
-        C = trace_deviation(n, delta, spectrum(1.0).mu[0])
-        # One event for all B at once.
-        assert_frequency((self.errors(n) <= C).all(axis=1), 1 - 2 * delta)
-
-    @staticmethod
-    @cache
-    def worst(n):
-        """Largest |f(B) - f_n(B)|/Tr(B) over all B on the span of the modes, chosen anew for every sample; u is a mode."""
+    def worst(n, mode=True):
+        """Largest |f(B) - f_n(B)|/Tr(B) over all B on the span of the modes, chosen anew for every sample; for two u."""
         s = spectrum(1.0)
-        A = np.eye(64)
-        A[1, 1] = 0
+        u = np.eye(64)[1] if mode else np.random.default_rng(7).standard_normal(64)
+        A = np.eye(64) - np.outer(u, u) / (u @ u)
         operators = [F.T @ F / n for F in map(s.features, draws(1.0, n)[0])]
         return np.array([np.abs(np.linalg.eigvalsh(s.mu[:, None] * A * s.mu - T @ A @ T)).max() for T in operators])
 
     @pytest.mark.parametrize("n", [5, 20, 100, 400])
     @pytest.mark.parametrize("delta", [0.01, 0.1, 0.4])
-    def test_proposition_2_for_the_worst_operator(self, n, delta):
-        assert_frequency(MISSED * self.worst(n) <= trace_deviation(n, delta, spectrum(1.0).mu[0]), 1 - 2 * delta)
+    @pytest.mark.parametrize("mode", [True, False])
+    def test_proposition_2_for_the_worst_operator(self, n, delta, mode):
+        assert_frequency(MISSED * self.worst(n, mode) <= trace_deviation(n, delta, spectrum(1.0).mu[0]), 1 - 2 * delta)
 
     def test_needs_more_than_the_square(self):
         n, delta = 400, 0.4
@@ -210,17 +184,14 @@ class TestSolvedProblem:
         R_inverse = np.linalg.inv(R)
         return q, R_inverse @ B.value @ R_inverse.T, np.trace(B.value)
 
-    @pytest.mark.parametrize("lam", [0.03, 0.3, 3.0])
+    @pytest.mark.parametrize("lam", [0.03, 0.3, 3.0, 1e3])
     def test_trace_floor_is_below_every_feasible_trace(self, instance, lam):
         q, _, trace = self.solve(instance, lam)
         G = instance[2]
         assert trace_floor(q, lam) <= (G**2).sum()
         assert trace_floor(q, lam) <= trace * (1 + 1e-6)  # B⋆ is feasible on the sample too
-
-    def test_trace_floor_reaches_the_least_trace(self, instance):
-        """For large λ nothing but the trace counts."""
-        q, _, trace = self.solve(instance, 1e3)
-        assert trace_floor(q, 1e3) == pytest.approx(trace, rel=1e-3)
+        if lam == 1e3:  # nothing but the trace counts
+            assert trace_floor(q, lam) == pytest.approx(trace, rel=1e-3)
 
     @pytest.mark.parametrize("factor", [1, 2, 10])
     def test_shortfall(self, instance, factor):

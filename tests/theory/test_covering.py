@@ -46,16 +46,18 @@ def mean_fill_distance(n, p, spacing, count=10):
 
 
 class TestBound:
-    def test_by_hand(self):
-        """n = 10⁴, p = 2, δ = 0.01, R = 3: log(n/δ) = 6 log 10 and n^(-1/2) = 1/100."""
-        result = fill_distance_bound(10**4, 2, 0.01, 3.0)
-        assert result.value == pytest.approx(0.33 * math.sqrt(6 * math.log(10) + 2 * math.log(2)), rel=1e-12)
+    @pytest.mark.parametrize(
+        ("n", "r", "value"),
+        [
+            (10**4, None, 0.33 * math.sqrt(6 * math.log(10) + 2 * math.log(2))),
+            (10**6, 0.5, 0.033 * math.sqrt(8 * math.log(10) + 2 * math.log(12))),
+        ],
+    )
+    def test_by_hand(self, n, r, value):
+        """p = 2, δ = 0.01, R = 3: for n = 10⁴, log(n/δ) = 6 log 10 and n^(-1/2) = 1/100."""
+        result = fill_distance_bound(n, 2, 0.01, 3.0, r)
+        assert result.value == pytest.approx(value, rel=1e-12)
         assert result.probability == 0.99
-        assert result.holds
-
-    def test_by_hand_with_smaller_balls(self):
-        result = fill_distance_bound(10**6, 2, 0.01, 3.0, r=0.5)
-        assert result.value == pytest.approx(0.033 * math.sqrt(8 * math.log(10) + 2 * math.log(12)), rel=1e-12)
         assert result.holds
 
     @pytest.mark.parametrize(("R", "r"), [(1.0, None), (5.0, None), (1.0, 0.25), (3.0, 1.5)])

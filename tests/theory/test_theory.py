@@ -25,18 +25,20 @@ from elliptope.theory import (
 
 
 class TestDeviation:
-    def test_by_hand(self):
-        """κ² = 2, λmax = 1, δ = 4/e⁴ make β = 4; with n = 8 the two terms are 4/3 and √2."""
-        c = 4 / 3 + math.sqrt(2)
-        arguments = (8, 4 / math.e**4, 1.0, 2.0)
+    @pytest.mark.parametrize(
+        ("arguments", "kappa2", "c"),
+        [
+            # κ² = 2, λmax = 1, δ = 4/e⁴ make β = 4; with n = 8 the two terms are 4/3 and √2.
+            ((8, 4 / math.e**4, 1.0, 2.0), 2, 4 / 3 + math.sqrt(2)),
+            # λmax = κ² = 1 and δ = 2/e³ make β = 3; with n = 6 the terms are 2/3 and 1.
+            ((6, 2 / math.e**3, 1.0), 1, 5 / 3),
+        ],
+    )
+    def test_by_hand(self, arguments, kappa2, c):
+        C = 2 * kappa2 * c + c**2
         assert deviation(*arguments) == pytest.approx(c, rel=1e-14)
-        assert trace_deviation(*arguments) == pytest.approx(4 * c + c**2, rel=1e-14)
-        assert least_regularization(*arguments) == pytest.approx(8 * c + 2 * c**2, rel=1e-14)
-
-    def test_by_hand_with_unit_kernel(self):
-        """λmax = κ² = 1 and δ = 2/e³ make β = 3; with n = 6 the terms are 2/3 and 1."""
-        assert deviation(6, 2 / math.e**3, 1.0) == pytest.approx(5 / 3, rel=1e-14)
-        assert trace_deviation(6, 2 / math.e**3, 1.0) == pytest.approx(10 / 3 + 25 / 9, rel=1e-14)
+        assert trace_deviation(*arguments) == pytest.approx(C, rel=1e-14)
+        assert least_regularization(*arguments) == pytest.approx(2 * C, rel=1e-14)
 
     @given(st.integers(1, 10**6), st.floats(0.001, 0.49), st.floats(0.001, 1.0), st.floats(1e-3, 1e3))
     def test_scales_with_the_kernel(self, n, delta, share, t):
@@ -62,14 +64,19 @@ class TestTheorem:
         assert objective_bound(2 * lam, 4.0, **self.SETTING).value == pytest.approx(24 * lam)
         assert objective_bound(lam, 4.0, **self.SETTING).holds
 
-    def test_small_regularization_is_named(self):
-        lam = 0.99 * least_regularization(**self.SETTING)
-        result = objective_bound(lam, 4.0, **self.SETTING)
-        assert result.value == pytest.approx(12 * lam)
-        assert not result.holds
-        assert len(result.failed) == 1
-        assert result.failed[0].startswith("λ ≥ 2 C_{n,δ} = ")
-        assert result.failed[0].endswith(f"got λ = {lam:.6g}")
+    @pytest.mark.parametrize(
+        ("result", "least", "name"),
+        [(objective_bound, least_regularization, "2 C"), (shortfall_bound, trace_deviation, "C")],
+    )
+    def test_small_regularization_is_named(self, result, least, name):
+        lam = 0.99 * least(**self.SETTING)
+        found = result(lam, 4.0, **self.SETTING)
+        assert not found.holds
+        (failed,) = found.failed
+        assert failed.startswith(f"λ ≥ {name}_{{n,δ}} = ")
+        assert failed.endswith(f"got λ = {lam:.6g}")
+        if result is objective_bound:
+            assert found.value == pytest.approx(12 * lam)
 
     def test_large_delta_is_named(self):
         setting = self.SETTING | {"delta": 0.4}
@@ -88,11 +95,6 @@ class TestTheorem:
         assert result.probability == pytest.approx(0.9)
         assert result.holds
         assert shortfall_bound(3 * C, 4.0, **self.SETTING).value == pytest.approx(16 * C, rel=1e-14)
-
-    def test_shortfall_condition_is_named(self):
-        result = shortfall_bound(0.99 * trace_deviation(**self.SETTING), 4.0, **self.SETTING)
-        assert len(result.failed) == 1
-        assert result.failed[0].startswith("λ ≥ C_{n,δ} = ")
 
     def test_trace_floor_is_never_negative(self):
         assert trace_floor(2.0, 0.1) == 0.0
@@ -151,17 +153,15 @@ class TestConstraintRate:
         assert constraint_rate(10**4, 2, 0.01, 3, 10.0).value == pytest.approx(value, rel=1e-12)
 
     def test_holds(self):
-        result = constraint_rate(10**4, 1, 0.05, 2, Matern(1.0, nu=2.5).sobolev_order(1))
-        assert result.holds
-        assert result.probability == 0.95
+        for s in (Matern(1.0, nu=2.5).sobolev_order(1), 2.5000001):
+            result = constraint_rate(10**4, 1, 0.05, 2, s)
+            assert result.holds
+            assert result.probability == 0.95
 
     @pytest.mark.parametrize("s", [1.5, 2.5, math.nan])
     def test_smoothness_is_named(self, s):
         failed = constraint_rate(10**4, 1, 0.05, 2, s).failed
         assert failed == (f"0 < m < s - p/2; got m = 2, s = {s:g}, p = 1",)
-
-    def test_boundary_of_smoothness(self):
-        assert constraint_rate(10**4, 1, 0.05, 2, 2.5000001).holds
 
     def test_analytic_kernels_are_no_sobolev_spaces(self):
         failed = constraint_rate(10**4, 1, 0.05, 2, Gaussian(1.0).sobolev_order(1)).failed

@@ -62,7 +62,7 @@ UNDERFLOWING = {
         f"SDPEmbedding, {name}": lambda p=p: exercise(SDPEmbedding(random_state=0, **p))
         for name, p in {
             "dense": {"bandwidth": 0.05},
-            "tiled": {"bandwidth": 0.05, "operator": "tiled"},
+            "tiled": {"bandwidth": 0.05, "operator": "tiled", "max_iter": 20},
             "laplacian": {"bandwidth": 0.002, "kernel": "laplacian"},
             "matern": {"bandwidth": 0.002, "kernel": "matern"},
             "neighbors": {"kernel": "neighbors", "n_neighbors": 8},

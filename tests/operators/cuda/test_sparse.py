@@ -39,18 +39,10 @@ def test_as_on_the_cpu(device):
         found = ours.core_matmat(torch.tensor(V, device=device))
         np.testing.assert_allclose(found.cpu(), theirs.core_matmat(V), rtol=1e-12, atol=1e-13)
         assert (found == ours.core_matmat(torch.tensor(V, device=device))).all()
-    W = torch.tensor(V, device=device)
-    np.testing.assert_allclose(ours.matmat(W).cpu(), theirs.matmat(V), rtol=1e-12, atol=1e-13)
-    Q = rng.standard_normal((n, 4))
-    a, b = ours.deflated(torch.tensor(Q, device=device)), theirs.deflated(Q)
-    np.testing.assert_allclose(a.core_matmat(W).cpu(), b.core_matmat(V), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(a.offset().cpu(), b.offset(), rtol=1e-12, atol=1e-14)
     for J in (ours, theirs):  # another scale after products with the first
         J.set_row_scale(1 / t)
-    np.testing.assert_allclose(ours.core_matmat(W).cpu(), theirs.core_matmat(V), rtol=1e-12, atol=1e-12)
-    c = np.linspace(0.5, 1.5, n)
-    with ours.triangle(c) as a, theirs.triangle(c) as b:
-        np.testing.assert_allclose(np.tril(a), np.tril(b), rtol=1e-12, atol=1e-15)
+    found = ours.core_matmat(torch.tensor(V, device=device))
+    np.testing.assert_allclose(found.cpu(), theirs.core_matmat(V), rtol=1e-12, atol=1e-12)
 
 
 def test_recorded_products(device):

@@ -116,28 +116,6 @@ def test_eigenvalues_of_smallest_magnitude_are_not_enough():
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_metric_gives_a_bound(family):
-    """p⋆ ≤ Σy + sΣv with s = max(0, -λmin) of the scaled L, computed densely."""
-    rng = np.random.default_rng(3)
-    seen = set()
-    for _ in range(6):
-        cost, J = random_cost(family, 10, rng)
-        optimum, meter = reference(J), meter_of(cost)
-        for steps in (0, 3, 50):
-            shifted = J + (2 * abs(J).sum(axis=1).max() if steps else 0) * np.eye(10)
-            H = power_steps(shifted, random_factor(10, rng), steps)
-            y = np.einsum("ij,ij->i", H, J @ H)
-            for name, metric in dual_metrics(meter.evaluate(H)).items():
-                v = metric.v
-                assert v.min() > 0
-                root = 1 / np.sqrt(v)
-                s = max(0.0, -np.linalg.eigvalsh(root[:, None] * (np.diag(y) - J) * root)[0])
-                assert y.sum() + s * v.sum() >= optimum.lower
-                seen.add(name)
-    assert {"additive", "slack"} <= seen
-
-
-@pytest.mark.parametrize("family", FAMILIES)
 def test_relative_gap_does_not_see_the_diagonal(family):
     rng = np.random.default_rng(4)
     n = 15

@@ -46,14 +46,6 @@ class TestFarFromTheOptimum:
         assert certificate.gap == pytest.approx(-5 * lowest, rel=0.02)  # by an exact Ritz value, in the metric 1
         assert direction @ L @ direction == pytest.approx(lowest * direction @ direction, rel=1e-9)
 
-    def test_a_proof_is_a_proof(self, rng):
-        for cost in (psd(30), indefinite(30)):
-            meter = meter_of(cost)
-            certificate = prove(meter, meter.evaluate(random_factor(30, rng)), rng, TOL)
-            assert (certificate.grade, certificate.failure_probability) == ("proved", 0.0)
-            optimum = solve(cost, rng=0).certificate
-            assert optimum.objective <= certificate.upper_bound < 10 * optimum.upper_bound
-
     def test_a_proof_is_as_sharp_as_its_metric_allows(self, rng):
         """Where Lanczos sees the whole space, a factorisation little above its Ritz value succeeds."""
         operator = as_operator(indefinite(30))

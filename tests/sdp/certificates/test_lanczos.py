@@ -21,7 +21,7 @@ def run(A, steps, rng):
 
 
 @settings(max_examples=40, deadline=None)
-@given(n=st.integers(1, 30), steps=st.integers(1, 40), seed=st.integers(0, 9999), offset=st.sampled_from([-50.0, 0.0, 50.0]))
+@given(n=st.integers(1, 60), steps=st.integers(1, 80), seed=st.integers(0, 9999), offset=st.sampled_from([-50.0, 0.0, 50.0]))
 def test_ritz_values_lie_between_the_extreme_eigenvalues(n, steps, seed, offset):
     rng = np.random.default_rng(seed)
     A = rotated(rng.standard_normal(n) + offset, rng)
@@ -31,21 +31,11 @@ def test_ritz_values_lie_between_the_extreme_eigenvalues(n, steps, seed, offset)
     assert values[0] - rounding <= ritz.lower <= ritz.upper <= values[-1] + rounding
     assert ritz.steps == min(steps, n)
     assert ritz.exhausted == (steps >= n)
+    if ritz.exhausted:
+        assert (ritz.lower, ritz.upper) == pytest.approx((values[0], values[-1]), abs=1e-11)
     # The vector has the Ritz value as its Rayleigh quotient.
     assert np.linalg.norm(ritz.vector) == pytest.approx(1.0, rel=1e-12)
     assert ritz.vector @ A @ ritz.vector == pytest.approx(ritz.lower, abs=rounding)
-
-
-def test_exact_after_n_steps():
-    for n in (1, 2, 10, 60):
-        rng = np.random.default_rng(n)
-        A = rotated(np.linspace(-3, 5, n) ** 3, rng)
-        values, vectors = np.linalg.eigh(A)
-        ritz = run(A, n, rng)
-        assert ritz.lower == pytest.approx(values[0], abs=1e-11)
-        assert ritz.upper == pytest.approx(values[-1], abs=1e-11)
-        assert abs(ritz.vector @ vectors[:, 0]) == pytest.approx(1.0, abs=1e-9)
-        assert ritz.exhausted
 
 
 def test_an_invariant_krylov_space_is_left_for_a_new_direction():

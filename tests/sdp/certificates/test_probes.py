@@ -40,6 +40,7 @@ def test_results_come_in_order_and_are_right():
     assert found[1] == "done"
     np.testing.assert_allclose(found[2], np.linalg.matrix_power(N, 5) @ W, rtol=1e-12)
     np.testing.assert_array_equal(found[3], V)
+    assert run_together(counting(widths), []) == []
     # One product for all that still ask, and none for those that have ended.
     assert widths == [4, 4, 1, 1, 1]
 
@@ -86,7 +87,3 @@ def test_errors_of_probes_and_products_are_not_swallowed():
         run_together(lambda V: N @ V, [broken()])
     with pytest.raises(ValueError, match="matmul"):
         run_together(lambda V: N[:, :-1] @ V, [powers(np.ones((60, 1)), 1)])
-
-
-def test_no_probes():
-    assert run_together(lambda V: N @ V, []) == []

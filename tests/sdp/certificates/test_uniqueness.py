@@ -89,29 +89,26 @@ def null_space_of(angle, values, stationarity=0.0, defect=0.0, exact=False):
 
 
 class TestAmong:
-    def test_one_direction(self):
-        null = null_space_of(1.0, [0.0, 0.5])
-        assert (null.nullity, null.spectral_gap, null.unique) == (1, 0.5, True)
-
-    def test_two_directions(self):
-        null = null_space_of(1.0, [0.0, 0.0])
-        assert (null.nullity, null.spectral_gap, null.unique) == (2, 1.0, True)
-
-    def test_directions_that_points_do_not_tell_apart(self):
-        assert not null_space_of(1e-4, [0.0, 0.0]).unique
+    @pytest.mark.parametrize(
+        ("angle", "values", "more", "expected"),
+        [
+            (1.0, [0.0, 0.5], {}, (1, 0.5, True)),
+            (1.0, [0.0, 0.0], {}, (2, 1.0, True)),
+            (1e-4, [0.0, 0.0], {}, (2, 1.0, False)),  # points do not tell the directions apart
+            (1.0, [0.0, 5e-6], {"defect": 1e-6}, (2, 1.0, True)),  # what may be null counts where uniqueness is shown
+            (1.0, [0.0, 5e-6], {"defect": 1e-8}, (1, 5e-6, True)),
+        ],
+    )
+    def test_what_is_found(self, angle, values, more, expected):
+        null = null_space_of(angle, values, **more)
+        assert (null.nullity, null.spectral_gap, null.unique) == expected
 
     def test_noise_of_the_basis_shows_nothing(self):
         assert null_space_of(0.06, [0.0, 0.0], stationarity=1e-6).unique
         assert null_space_of(0.06, [0.0, 0.0], stationarity=1e-3) is None
         assert null_space_of(0.06, [0.0, 0.0], stationarity=1e-3, exact=True).unique
 
-    def test_what_may_be_null_counts_where_uniqueness_is_shown(self):
-        assert null_space_of(1.0, [0.0, 5e-6], defect=1e-6).nullity == 2
-        assert null_space_of(1.0, [0.0, 5e-6], defect=1e-8).nullity == 1
-
-    def test_nothing_disproves_it_where_nothing_is_null_for_certain(self):
+    def test_what_may_be_null_disproves_nothing(self):
         assert null_space_of(1e-4, [5e-6, 6e-6], defect=1e-6) is None
-
-    def test_what_may_be_null_does_not_count_where_it_is_disproved(self):
         assert null_space_of(1e-4, [0.0, 5e-6], defect=1e-6) is None
         assert null_space_of(1e-4, [0.0, 5e-6], defect=1e-8).unique
