@@ -16,7 +16,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
-__all__ = ["BROWSERS", "ENTER", "RIGHT", "TAB", "Browser", "NoDriver", "find_browser"]
+__all__ = ["BROWSERS", "ENTER", "TAB", "Browser", "NoDriver", "find_browser"]
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 # Nothing of the user's, nothing of the network; a renderer in software where there is no graphics card.
@@ -41,9 +41,9 @@ PIXELS = """
 const box = scatter.getBoundingClientRect();
 return arguments[0].map((place) => toPixels(...place)).map(([x, y]) => [box.left + x, box.top + y]);
 """
-# Nothing moves, and what has changed is drawn.
-SETTLED = "return !view.pending && !view.moving"
-RIGHT, TAB, ENTER = Keys.ARROW_RIGHT, Keys.TAB, Keys.ENTER
+# What has changed is drawn.
+SETTLED = "return !view.pending"
+TAB, ENTER = Keys.TAB, Keys.ENTER
 
 
 def find_browser():
@@ -67,17 +67,13 @@ class Browser:
         self.driver.quit()
         self._folder.cleanup()
 
-    def open(self, path, **window):
+    def open(self, path, width=1280, height=900, scheme="light", touch=False):
         """Open a report, in a window of this size, and wait until its map is drawn."""
-        self.visit(path, **window)
-        self.settle()
-
-    def visit(self, path, width=1280, height=900, scheme="light", touch=False):
-        """Open a file, in a window of this size."""
         self._command("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=touch)
         self._command("Emulation.setTouchEmulationEnabled", enabled=touch)
         self.prefer(scheme)
         self.driver.get(path.as_uri())
+        self.settle()
 
     def settle(self):
         """Wait until the map is drawn."""
@@ -170,9 +166,6 @@ class Browser:
         """Where points of the plane are in the window."""
         self.run("scatter.scrollIntoView({block: 'center', behavior: 'instant'})")
         return np.array(self.run(PIXELS, np.asarray(Z).tolist()))
-
-    def wait_for_frame(self, frame):
-        self.until("return !view.pending && !view.moving && view.shown === report.frames[arguments[0]]", frame)
 
     def overflow(self):
         """Elements that reach beyond the window, other than what lies in a box that scrolls."""

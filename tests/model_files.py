@@ -8,7 +8,6 @@ import warnings
 import zipfile
 from functools import cache
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -16,9 +15,7 @@ from sklearn.neighbors import kneighbors_graph
 
 import elliptope
 from elliptope import DiffusionMap, ModelFileError, RKHSEmbedding, SDPEmbedding
-from elliptope.kernels import Matern, search
-from elliptope.kernels.neighbors import Neighbors
-from neighborhoods import Forgetful
+from elliptope.kernels import Matern
 
 SEAL = b"elliptope model, sha256 "
 DIGITS = 64
@@ -113,20 +110,14 @@ def precomputed_model():
     return saved(SDPEmbedding(kernel="precomputed", random_state=0).fit(K, sample_weight=[0, 1, 1, 1, 1, 1]))
 
 
-def fit_approximately(X, **parameters):
-    """A model that keeps the graph of an approximate search, without the library for it."""
-    with mock.patch.object(search, "_approximate_index", Forgetful):
-        return SDPEmbedding(kernel=Neighbors("approximate"), random_state=0, **parameters).fit(X)
-
-
 @cache
 def neighbor_models():
-    """A model with the neighbour kernel of points, one that keeps their graph, and one that has nothing but a graph."""
+    """A model with the neighbour kernel of points, one that keeps their graph, and one that has only a graph."""
     X = np.random.default_rng(0).standard_normal((12, 2))
     neighbors = SDPEmbedding(kernel="neighbors", n_neighbors=6, random_state=0)
     return (
         saved(neighbors.fit(X, sample_weight=np.arange(12.0))),
-        saved(fit_approximately(X, n_neighbors=6)),
+        saved(SDPEmbedding(kernel="overlap", n_neighbors=6, random_state=0).fit(X)),
         saved(neighbors.fit(kneighbors_graph(X, 8, mode="distance", include_self=True))),
     )
 

@@ -86,21 +86,3 @@ POINTS = {
     "large": 2.0**300 * RNG.standard_normal((60, 20)),
     "close pairs": np.vstack([lattice(5, 2), lattice(5, 2) + 2.0**-40]),
 }
-
-
-class Forgetful:
-    """An index as pynndescent has it, which finds the nearest points but for some.
-
-    Rows whose nearest point has a number divisible by three lack the two nearest, of which one is often the row itself;
-    by seven, all but the last.
-    """
-
-    def __init__(self, X, n_neighbors, n_jobs, **metric):
-        self.X = X.astype(np.float64)
-
-    def query(self, Y, k):
-        order = np.argsort(distances(Y.astype(np.float64), self.X), axis=1, kind="stable")
-        found, nearest = order[:, :k].copy(), order[:, 0]
-        found[nearest % 3 == 0] = order[nearest % 3 == 0, 2 : k + 2]
-        found[nearest % 7 == 0, :-1] = -1
-        return found, None

@@ -118,16 +118,6 @@ def neighbors(X, w, n_jobs):
     return SparseOperator(K, w, n_jobs), long(NaiveNeighbors(X, 9).K)
 
 
-def distributed_neighbors(X, w, n_jobs):
-    cluster = dask_cluster.in_this_process()
-    from elliptope.distributed.neighbors import fit_neighbors
-    from elliptope.distributed.rows import RowBlocks
-    from elliptope.distributed.sparse import DistributedSparseOperator
-
-    _, rows = fit_neighbors(Neighbors(), X, RowBlocks.of_array(X), 9, cluster)
-    return DistributedSparseOperator(rows, w), long(NaiveNeighbors(X, 9).K)
-
-
 KERNELS = {
     "dense": dense(WIDE),
     "dense-narrow": dense(NARROW),
@@ -138,7 +128,6 @@ KERNELS = {
     "tiled-laplacian": tiled(LAPLACIAN),
     "dask": distributed(WIDE),
     "dask-laplacian": distributed(LAPLACIAN),
-    "dask-neighbors": distributed_neighbors,
 }
 
 

@@ -11,7 +11,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     from . import anndata, datasets, distributed, kernels, operators, plotting, report, sdp, theory
     from .estimators import DiffusionMap, ModelFileError, MultiscaleEmbedding, RKHSEmbedding, SDPEmbedding, load
-    from .estimators.path import bandwidth_path, spread_path
+    from .estimators.path import bandwidth_path
     from .estimators.recertify import InconsistentModelError, recertify
     from .estimators.streaming import score_to, transform_to
     from .kernels import Neighbors, Overlap
@@ -33,7 +33,6 @@ _PLACES = {
     "load": "estimators",
     "recertify": "estimators.recertify",
     "score_to": "estimators.streaming",
-    "spread_path": "estimators.path",
     "transform_to": "estimators.streaming",
 }
 _MODULES = ("anndata", "datasets", "distributed", "kernels", "operators", "plotting", "report", "sdp", "theory")

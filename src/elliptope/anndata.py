@@ -19,9 +19,8 @@ from scipy import sparse
 
 from ._utils.arrays import Array
 from ._utils.checks import check_choice
-from ._utils.extras import missing_module
 from ._utils.fingerprints import describe
-from ._utils.versions import versions
+from ._utils.versions import missing_module, versions
 from .estimators import MultiscaleEmbedding, SDPEmbedding
 from .estimators.certified import CertifiedEmbedding
 from .estimators.outliers import outlier_scores, training_scores

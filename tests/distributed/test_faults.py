@@ -1,6 +1,5 @@
 """Workers that die, stop for a while and come: real processes, and the same bits."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import dask_cluster
-from elliptope import MultiscaleEmbedding, SDPEmbedding, operators
+from elliptope import DiffusionMap, SDPEmbedding
 from elliptope.distributed import ClusterError
 from elliptope.distributed.exact import DistributedOperator
 from elliptope.kernels import Gaussian
@@ -65,28 +64,26 @@ def data():
 
 
 def estimator(kernel="gaussian"):
-    """With a kernel of all pairs; or with one of neighbours, and a polynomial of it."""
-    options = {"random_state": 0, "max_iter": 20 if kernel == "gaussian" else 6}
+    """With a kernel of all pairs; or with one of neighbours, most of whose time is the search."""
     if kernel == "gaussian":
-        return SDPEmbedding(bandwidth=3.0, rank=3, tol=1e-3, **options)
-    return MultiscaleEmbedding(diffusion_times=(8, 1), tol=1e-2, **options)
+        return SDPEmbedding(bandwidth=3.0, rank=3, tol=1e-3, random_state=0, max_iter=20)
+    return DiffusionMap(2, kernel="neighbors", metric="canberra")
 
 
-def fitted_with(fault, est=None, **options):
+def fitted_with(fault, est):
     """A fit during which ``fault`` runs in another thread."""
-    est, thread = estimator() if est is None else est, threading.Thread(target=fault)
+    thread = threading.Thread(target=fault)
     thread.start()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return est.fit(data(), **options)
+            return est.fit(data())
     finally:
         thread.join()
 
 
-def test_the_number_of_workers_changes_nothing(monkeypatch):
-    """For kernels of all pairs, in several blocks, and of neighbours; without room for all points on a worker, too."""
-    monkeypatch.setattr(operators.sparse, "_LARGEST_DENSE", 50)
+def test_the_number_of_workers_changes_nothing():
+    """For kernels of all pairs, in several blocks, and of neighbours."""
     X = data()[:500].compute()
     found = []
     with cluster() as (client, workers):
@@ -103,10 +100,9 @@ def test_the_number_of_workers_changes_nothing(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kernel", ["gaussian", "overlap"])
-def test_faults_change_nothing_but_the_time(kernel, monkeypatch):
+@pytest.mark.parametrize("kernel", ["gaussian", "neighbors"])
+def test_faults_change_nothing_but_the_time(kernel):
     """Ten workers killed, each at a random time of a fit; one that stops for 20 seconds; all but one killed; one more."""
-    monkeypatch.setattr(operators.sparse, "_LARGEST_DENSE", 50)  # rows of the kernel stay on the workers
     rng = np.random.default_rng(0)
     with cluster() as (client, workers):
         workers.start(2)
@@ -139,40 +135,23 @@ def test_faults_change_nothing_but_the_time(kernel, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kernel", ["gaussian", "overlap"])
-def test_without_workers_there_is_an_error_and_the_fit_goes_on_later(kernel, tmp_path, monkeypatch):
-    monkeypatch.setattr(operators.sparse, "_LARGEST_DENSE", 50)
-    file = tmp_path / "products"
+@pytest.mark.parametrize("kernel", ["gaussian", "neighbors"])
+def test_without_workers_there_is_an_error_and_the_estimator_is_as_before(kernel):
     with cluster() as (client, workers), dask.config.set({"distributed.comm.timeouts.connect": "2s"}):
         workers.start(2)
         client.wait_for_workers(2, timeout=60)
         expected = fitted_with(lambda: None, estimator(kernel)).embedding_
 
         def kill_all():
-            while not file.exists() or os.path.getsize(file) < 100 * N:
-                time.sleep(0.02)
+            time.sleep(0.1)  # a fit takes a second at least
             for worker in list(workers.running):
                 workers.kill(worker)
 
         est = estimator(kernel)
         before = vars(est).copy()
         with pytest.raises(ClusterError, match="no workers for 2 seconds"):
-            fitted_with(kill_all, est, checkpoint=file)
+            fitted_with(kill_all, est)
         assert vars(est) == before
-        size = os.path.getsize(file)
-        with file.open("ab") as rest:  # as if a record had not been written as a whole
-            rest.write(b"\0" * 1000)
         workers.start()
         client.wait_for_workers(1, timeout=60)
-        assert np.array_equal(fitted_with(lambda: None, est, checkpoint=file).embedding_, expected)
-        assert os.path.getsize(file) > size
-        again = os.path.getsize(file)
-        assert np.array_equal(fitted_with(lambda: None, est, checkpoint=file).embedding_, expected)
-        assert os.path.getsize(file) == again
-        with pytest.raises(ValueError, match=r"belongs to other work: 'tol' differ"):
-            estimator(kernel).set_params(tol=0.1).fit(data(), checkpoint=file)
-        with pytest.raises(ValueError, match="`random_state` must be an integer"):
-            estimator(kernel).set_params(random_state=None).fit(data(), checkpoint=file)
-        (tmp_path / "other").write_text("something else")
-        with pytest.raises(ValueError, match="must be a file that an earlier fit wrote"):
-            estimator(kernel).fit(data(), checkpoint=tmp_path / "other")
+        assert np.array_equal(fitted_with(lambda: None, est).embedding_, expected)

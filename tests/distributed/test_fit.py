@@ -127,8 +127,6 @@ def test_errors_are_those_of_a_fit_here():
             SDPEmbedding(kernel=kernel, operator="dask").fit(given)
     with pytest.raises(ZeroDivisionError, match="in a tile"):
         SDPEmbedding(kernel=fails_on_tiles, operator="dask").fit(groups())
-    with pytest.raises(ValueError, match="`checkpoint` must be None unless"):
-        SDPEmbedding().fit(groups(), checkpoint="file")
     with pytest.raises(ValueError, match="`device` must be None, 'cpu' or 'auto' for kernel='overlap' on a cluster"):
         MultiscaleEmbedding(device="cuda").fit(bad)
 

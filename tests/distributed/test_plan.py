@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from elliptope import InsufficientMemoryError
+from elliptope import InsufficientMemoryError, estimate_memory
 from elliptope.distributed.exact import shares_of_work
 from elliptope.distributed.order import cut_rows, cut_work, pairs_in
 from elliptope.distributed.plan import check_client, check_workers, exact_need
@@ -28,13 +28,17 @@ def test_workers():
         with pytest.raises(InsufficientMemoryError):
             check_workers(cluster(enough // 2, 8 * 10**9), 10**7, 10, neighbors)
     with pytest.raises(InsufficientMemoryError, match="Instead: workers with that much memory"):
-        check_workers(cluster(2, 10**8), 10**7, 10, 15, overlap=True)
+        check_workers(cluster(2, 10**8), 10**7, 10, 15)
 
 
 def test_client():
-    check_client(10**6, 10, Memory(10**11, "a limit"))
+    check_client(10**6, 10, memory=Memory(10**11, "a limit"))
     with pytest.raises(InsufficientMemoryError, match=r"for the client.*10000000 rows of 10 features.*a limit.*a sample"):
-        check_client(10**7, 10, Memory(10**9, "a limit"))
+        check_client(10**7, 10, memory=Memory(10**9, "a limit"))
+    memory = Memory(estimate_memory(10**6, 10, operator="tiled") + 10**8, "a limit")
+    check_client(10**6, 10, memory=memory)
+    with pytest.raises(InsufficientMemoryError, match="for the client"):  # which has the kernel matrix, too
+        check_client(10**6, 10, 50, memory)
 
 
 def test_work_is_shared_as_threads_are():

@@ -4,6 +4,7 @@ import csv
 import io
 import sys
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from common import PATH, RANK_4, WINE, Naive, assert_same_path, fit, fit_path, gram, weights
 from elliptope import bandwidth_path
-from elliptope.estimators.path.path import BandwidthPath, PathRecord
+from elliptope.estimators.path import BandwidthPath, PathRecord
 
 
 def products(result):
@@ -225,15 +226,11 @@ class TestProgress:
         fit_path(RANK_4, [3.0, 2.0])
         assert capsys.readouterr() == ("", "")
 
-    def test_a_line_per_bandwidth(self, capsys, tmp_path):
-        result = fit_path(RANK_4, [2.0, 3.0], verbose=True, checkpoint=tmp_path / "path.npz")
+    def test_a_line_per_bandwidth(self, capsys):
+        result = fit_path(RANK_4, [2.0, 3.0], verbose=True)
         out, err = capsys.readouterr()
         assert out == ""
         assert err.splitlines() == [f"1/2  {result.records[1]}", f"2/2  {result.records[0]}"]
-        fit_path(RANK_4, [2.0, 3.0, 1.5], verbose=True, checkpoint=tmp_path / "path.npz")
-        lines = capsys.readouterr().err.splitlines()
-        assert lines[0] == f"2/3  from {tmp_path / 'path.npz'}"
-        assert lines[1].startswith("3/3  σ = 1.5")
 
     def test_one_line_on_a_terminal(self, capsys, monkeypatch):
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
@@ -258,8 +255,46 @@ class TestProgress:
         assert result.missing == (2.0,)
 
 
-class TestBadInput:
-    def test_parameters_are_checked_before_a_file_is_written(self, tmp_path):
-        with pytest.raises(ValueError, match="`tol` must be positive and finite, got 0"):
-            bandwidth_path(RANK_4, [1.0], tol=0, checkpoint=tmp_path / "path.npz")
-        assert not list(tmp_path.iterdir())
+def interrupt_fit(monkeypatch, number):
+    """Ctrl-C in the fifth iteration of the fit of that number."""
+    count = [0]
+
+    def watch(estimator, verbose):
+        count[0] += 1
+        if count[0] != number:
+            return nullcontext()
+
+        def press(progress):
+            if progress.iteration == 5:
+                raise KeyboardInterrupt
+
+        return nullcontext(press)
+
+    monkeypatch.setattr("elliptope.estimators.certified.progress_callback", watch)
+
+
+class TestInterruption:
+    def test_keeps_what_is_done(self, monkeypatch):
+        interrupt_fit(monkeypatch, 3)
+        with pytest.warns(ConvergenceWarning, match="ended early, bandwidths missing: 3"):
+            result = bandwidth_path(WINE, PATH, random_state=0)
+        np.testing.assert_array_equal(result.bandwidths, [6.0, 4.0])
+        assert result.missing == (3.0, 1.5, 2.0)
+        assert repr(result).endswith("2 optimal, 3 missing)")
+        assert result.aligned.shape == (2, 178, 2)
+
+    def test_is_passed_on_when_nothing_is_done(self, monkeypatch):
+        interrupt_fit(monkeypatch, 1)
+        with pytest.raises(KeyboardInterrupt):
+            bandwidth_path(WINE, PATH, random_state=0)
+
+    def test_between_fits(self):
+        def press(record):
+            raise KeyboardInterrupt
+
+        np.testing.assert_array_equal(fit_path(callback=press).bandwidths, [6.0])
+
+
+def test_parameters_are_checked():
+    with pytest.raises(ValueError, match="`tol` must be positive and finite, got 0"):
+        bandwidth_path(RANK_4, [1.0], tol=0)

@@ -14,7 +14,6 @@ from common import MOONS, RANK_4, WINE, Naive, fit, gram, weights
 from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding, operators
 from elliptope.estimators.recertify import InconsistentModelError, recertify
 from elliptope.kernels import Gaussian
-from model_files import fit_approximately
 from neighborhoods import NaiveNeighbors
 
 DOUBLE = np.vstack([RANK_4, RANK_4[:5]])
@@ -222,12 +221,6 @@ class TestNeighbors:
         found = recertify(est)
         assert found.relative_gap > 1e3 * est.tol
         assert found.objective < honest.objective <= found.upper_bound
-
-    def test_an_approximate_search(self):
-        est = fit_approximately(RANK_4, n_neighbors=8)
-        found = recertify(est)
-        assert found.objective == pytest.approx(est.certificate_.objective, rel=1e-10)
-        assert found.relative_gap <= est.tol
 
     @pytest.mark.parametrize(
         ("change", "what"),

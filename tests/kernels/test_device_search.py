@@ -43,7 +43,7 @@ def test_the_same_pairs(name):
     for p, k in ((3, 5), (40, 12), (2, 300)):
         X = data(name, p)
         new = X[::7] * 1.01
-        ours, theirs = DeviceSearch(X, k, 1, DEVICE), make_search(X, k, "exact", 1)
+        ours, theirs = DeviceSearch(X, k, 1, DEVICE), make_search(X, k, 1)
         for rows in (X, new):
             for a, b in zip(*(within(search.nearest(rows), len(rows), k) for search in (ours, theirs)), strict=True):
                 np.testing.assert_array_equal(a, b)
@@ -52,7 +52,7 @@ def test_the_same_pairs(name):
 def test_many_groups_of_points():
     """More of them than neighbours are asked for; equal distances among them."""
     for X in (np.random.default_rng(0).standard_normal((3001, 2)), np.indices((55, 55)).reshape(2, -1).T.astype(float)):
-        ours, theirs = DeviceSearch(X, 3, 1, DEVICE), make_search(X, 3, "exact", 1)
+        ours, theirs = DeviceSearch(X, 3, 1, DEVICE), make_search(X, 3, 1)
         assert len(X) > 256 * 11
         for a, b in zip(*(within(search.nearest(X), len(X), 3) for search in (ours, theirs)), strict=True):
             np.testing.assert_array_equal(a, b)

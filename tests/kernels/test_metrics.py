@@ -12,13 +12,13 @@ from sklearn.metrics import pairwise_distances
 from common import row_error
 from elliptope import DiffusionMap, SDPEmbedding
 from elliptope._utils import blocks
-from elliptope.kernels import Neighbors, Overlap, search
+from elliptope.kernels import Neighbors, Overlap
 from elliptope.kernels.metrics import METRICS, make_metric
 from elliptope.kernels.neighborhoods import NeighborKernel
 from elliptope.kernels.pairs import distinct_rows, find_rows, kth_distances
 from elliptope.kernels.search import BallSearch, ScanSearch, TreeSearch, make_search
 from elliptope.kernels.sparse_search import SparseSearch
-from neighborhoods import Forgetful, NaiveNeighbors, NaiveOverlap, block
+from neighborhoods import NaiveNeighbors, NaiveOverlap, block
 
 RNG = np.random.default_rng(0)
 W = np.arange(1.0, 5.0)
@@ -191,21 +191,13 @@ class TestKernels:
         }
         for (name, p), kind in kinds.items():
             metric = make_metric(name, None, p)
-            assert type(make_search(metric.prepare(X[:, :p]), 5, "exact", 1, metric)) is kind
+            assert type(make_search(metric.prepare(X[:, :p]), 5, 1, metric)) is kind
 
     def test_threads_change_nothing(self):
         X, Y = rows("", 700, 5), rows("", 600, 5, seed=5)
         for metric in ("euclidean", "cosine", "canberra"):
             one, two = (Neighbors(metric=metric).fit(X, n_neighbors=6, n_jobs=jobs) for jobs in (1, 2))
             np.testing.assert_array_equal(block(one, Y), block(two, Y))
-
-    def test_approximate(self, monkeypatch):
-        monkeypatch.setattr(search, "_approximate_index", Forgetful)
-        X = rows("")
-        est = SDPEmbedding(kernel=Overlap("approximate", metric="cosine"), n_neighbors=8, random_state=0, tol=1e-8).fit(X)
-        np.testing.assert_allclose(row_error(est.transform(X), est.embedding_), 0, atol=1e-9)
-        with pytest.raises(ValueError, match="`metric` must be a name for search='approximate', got a function"):
-            Overlap("approximate", metric=slanted).fit(X, n_neighbors=8)
 
 
 def counts(n=70, p=40, seed=0):
@@ -330,10 +322,3 @@ class TestSparseRows:
             assert len(first) == len(np.unique(X, axis=0))
             assert (np.diff(first) > 0).all()
             np.testing.assert_array_equal(find_rows(rows, rows[[5, 7, 60]]), [5, 5, 60])
-
-    @pytest.mark.slow
-    def test_approximate(self):
-        pytest.importorskip("pynndescent")
-        X = sparse.csr_array(counts(200, 60))
-        est = SDPEmbedding(kernel=Overlap("approximate"), metric="cosine", n_neighbors=9, random_state=0, tol=1e-8).fit(X)
-        np.testing.assert_allclose(row_error(est.transform(X), est.embedding_), 0, atol=1e-8)

@@ -1,6 +1,5 @@
 """The neighbour kernel against the formula written out: on the sample, beyond it, and as the embedding sees it."""
 
-import sys
 import warnings
 
 import cvxpy as cp
@@ -18,9 +17,9 @@ from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph, radius_ne
 
 from common import fit, gram, row_error
 from elliptope import SDPEmbedding, operators
-from elliptope.kernels import Gaussian, search
+from elliptope.kernels import Gaussian
 from elliptope.kernels.neighbors import Neighbors
-from neighborhoods import POINTS, Forgetful, NaiveNeighbors, block, lattice
+from neighborhoods import POINTS, NaiveNeighbors, block, lattice
 
 CASES = pytest.mark.parametrize("name", POINTS)
 BLOBS = np.vstack([np.random.default_rng(7).standard_normal((25, 3)) + shift for shift in (0.0, 3.0)])
@@ -433,50 +432,6 @@ class TestHubs:
         np.testing.assert_allclose(Z[1:], est.embedding_[1:], atol=1e-6)
 
 
-class TestApproximate:
-    @pytest.fixture
-    def forgetful(self, monkeypatch):
-        monkeypatch.setattr(search, "_approximate_index", Forgetful)
-
-    @pytest.mark.parametrize("name", ["3 columns", "31 columns", "plane lattice", "outliers"])
-    def test_training_rows_keep_their_neighbours(self, name, forgetful):
-        X = POINTS[name]
-        est = solve(X, kernel=Neighbors("approximate"))
-        exact = Neighbors().fit(X, n_neighbors=6).matrix()
-        assert (abs(est.training_.extension.kernel.matrix() - exact)).max() > 1e-3
-        np.testing.assert_allclose(row_error(est.transform(X), est.embedding_), 0, atol=1e-9)
-        np.testing.assert_allclose(est.transform(X[::-1]), est.transform(X)[::-1], rtol=1e-13)
-        mixed = np.vstack([X[:2] + 0.01, X, X[:2] - 0.01])
-        np.testing.assert_allclose(est.transform(mixed)[2:-2], est.transform(X), rtol=1e-13)
-
-    def test_the_matrix_is_that_of_the_graph(self, forgetful):
-        kernel = Neighbors("approximate").fit(BLOBS, n_neighbors=6)
-        K = kernel.matrix()
-        np.testing.assert_array_equal(K.toarray(), K.toarray().T)
-        np.testing.assert_array_equal(K.diagonal(), 1)
-        np.testing.assert_array_equal(kernel.without_matrix().matrix().toarray(), K.toarray())
-        np.testing.assert_array_equal(block(kernel, BLOBS), K.toarray())
-
-    def test_a_missing_library_is_named(self, monkeypatch):
-        monkeypatch.setitem(sys.modules, "pynndescent", None)
-        with pytest.raises(ImportError, match=r"pip install 'elliptope\[neighbors\]'"):
-            solve(BLOBS, kernel=Neighbors("approximate"))
-
-    @pytest.mark.slow
-    def test_pynndescent(self):
-        pytest.importorskip("pynndescent")
-        X = np.random.default_rng(0).standard_normal((400, 20))
-        Y = np.random.default_rng(1).standard_normal((30, 20))
-        est, exact = solve(X, kernel=Neighbors("approximate"), n_jobs=2), solve(X)
-        np.testing.assert_allclose(row_error(est.transform(X), est.embedding_), 0, atol=1e-9)
-        # On so few points it finds nearly all neighbours.
-        K, reference = est.training_.extension.kernel.matrix(), exact.training_.extension.kernel.matrix()
-        assert ((K > 0) != (reference > 0)).nnz < 0.02 * reference.nnz
-        # Answers do not depend on their order, nor on when the index was built.
-        again = solve(X, kernel=Neighbors("approximate"), n_jobs=1)
-        np.testing.assert_array_equal(again.transform(Y[::-1])[::-1], est.transform(Y))
-
-
 class TestClusters:
     @pytest.mark.parametrize(("digits", "least"), [(range(4), 0.97), pytest.param(range(10), 0.78, marks=pytest.mark.slow)])
     def test_digits(self, digits, least):
@@ -501,10 +456,6 @@ class TestArguments:
             solve(np.ones((30, 2)))
         with pytest.raises(ValueError, match=r"`n_neighbors` must be an integer of at least 2, got 1\.$"):
             Neighbors().fit(BLOBS[:5], n_neighbors=1)
-
-    def test_search(self):
-        with pytest.raises(ValueError, match="`search` must be one of 'exact', 'approximate', got 'quick'"):
-            Neighbors("quick")
 
     def test_negative_zero_is_zero(self):
         X = np.vstack([lattice(5, 2), -lattice(5, 2)[:1]])

@@ -14,8 +14,8 @@ from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph
 
 from common import fit, gram, row_error
 from elliptope import SDPEmbedding
-from elliptope.kernels import Overlap, overlap, search
-from neighborhoods import POINTS, Forgetful, NaiveOverlap, block, distances
+from elliptope.kernels import Overlap, overlap
+from neighborhoods import POINTS, NaiveOverlap, block, distances
 
 BLOBS = np.vstack([np.random.default_rng(7).standard_normal((25, 3)) + shift for shift in (0.0, 3.0)])
 NEW = np.random.default_rng(8).standard_normal((12, 3)) + 1.5
@@ -204,19 +204,6 @@ class TestGraphs:
             solve(graph[:20], metric="precomputed")
         with pytest.raises(ValueError, match="`X` must hold distances from 0"):
             solve(-graph, metric="precomputed")
-
-
-class TestApproximate:
-    def test_training_rows_keep_their_neighbours(self, monkeypatch):
-        monkeypatch.setattr(search, "_approximate_index", Forgetful)
-        for name in ("3 columns", "31 columns", "outliers"):
-            X = POINTS[name]
-            est = solve(X, kernel=Overlap("approximate"))
-            exact = Overlap().fit(X, n_neighbors=6).matrix()
-            assert abs(est.training_.extension.kernel.matrix() - exact).max() > 1e-3
-            np.testing.assert_allclose(row_error(est.transform(X), est.embedding_), 0, atol=1e-9)
-            mixed = np.vstack([X[:2] + 0.01, X, X[:2] - 0.01])
-            np.testing.assert_allclose(est.transform(mixed)[2:-2], est.transform(X), rtol=1e-13)
 
 
 @pytest.mark.slow

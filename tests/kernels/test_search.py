@@ -1,7 +1,5 @@
 """Searches for neighbours against plain sorting, where rounding, ties and distance try to mislead them."""
 
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,8 +9,8 @@ from elliptope._utils import blocks
 from elliptope.kernels import search
 from elliptope.kernels.metrics import Euclidean
 from elliptope.kernels.pairs import find_rows, kth_distances
-from elliptope.kernels.search import ApproximateSearch, ScanSearch, TreeSearch, make_search
-from neighborhoods import POINTS, RIM, Forgetful, distances
+from elliptope.kernels.search import ScanSearch, TreeSearch, make_search
+from neighborhoods import POINTS, RIM, distances
 
 CASES = pytest.mark.parametrize("name", POINTS)
 
@@ -31,7 +29,7 @@ def pair_distances(X, Y, i, j):
 
 def pairs_within_scales(X, training, scales):
     """By the tree or by comparing all, whichever suits the rows."""
-    return make_search(training, 2, "exact", 1).within(X, scales, np.zeros(len(X)))
+    return make_search(training, 2, 1).within(X, scales, np.zeros(len(X)))
 
 
 def same_distances(X, Y):
@@ -89,38 +87,12 @@ class TestExactSearch:
                 np.testing.assert_array_equal(one, two)
 
     def test_the_kind_follows_the_columns(self):
-        assert type(make_search(np.eye(15), 2, "exact", 1)) is TreeSearch
-        assert type(make_search(np.eye(16), 2, "exact", 1)) is ScanSearch
+        assert type(make_search(np.eye(15), 2, 1)) is TreeSearch
+        assert type(make_search(np.eye(16), 2, 1)) is ScanSearch
 
     def test_no_more_threads_than_cores(self):
         """A file may ask for any number."""
-        assert make_search(np.eye(3), 2, "exact", 2**60)._n_jobs <= 1024
-
-
-class TestApproximateSearch:
-    @pytest.fixture(autouse=True)
-    def index(self, monkeypatch):
-        monkeypatch.setattr(search, "_approximate_index", Forgetful)
-
-    @pytest.mark.parametrize("name", ["3 columns", "31 columns", "outliers", "small", "large"])
-    def test_at_least_k_points_with_their_distances(self, name):
-        X = POINTS[name]
-        for Y in (X, near(name)):
-            for row, found in enumerate(found_sets(ApproximateSearch(X, 6, 1).nearest(Y), len(Y))):
-                assert len(found) >= 6
-                np.testing.assert_allclose(list(found.values()), distances(Y[row : row + 1], X[list(found)])[0], rtol=1e-14)
-
-    def test_far_rows(self):
-        found = ApproximateSearch(POINTS["3 columns"], 6, 1).nearest(np.full((1, 3), 1e100))
-        assert np.isfinite(found[2]).all()
-
-    def test_the_library_is_named_where_it_is_missing(self, monkeypatch):
-        monkeypatch.undo()
-        monkeypatch.setitem(sys.modules, "pynndescent", None)
-        with pytest.raises(
-            ImportError, match=r"needs pynndescent, of the extra `neighbors`: pip install 'elliptope\[neighbors\]'"
-        ):
-            make_search(POINTS["3 columns"], 6, "approximate", 1)
+        assert make_search(np.eye(3), 2, 2**60)._n_jobs <= 1024
 
 
 class TestSeenBy:

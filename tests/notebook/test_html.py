@@ -1,9 +1,7 @@
-"""What notebooks show of estimators, certificates, paths and reports."""
+"""What notebooks show of estimators and reports."""
 
 import html
 import re
-from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
 import sklearn
@@ -11,25 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from common import WINE
-from elliptope import DiffusionMap, MultiscaleEmbedding, RKHSEmbedding, SDPEmbedding, bandwidth_path
-
-
-class Cells(HTMLParser):
-    """The rows of all tables."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.rows, self.open = [], False
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        if tag == "tr":
-            self.rows.append([])
-        self.open = tag in ("td", "th")
-
-    def handle_data(self, data):
-        if self.open:
-            self.rows[-1].append(data)
+from elliptope import DiffusionMap, MultiscaleEmbedding, RKHSEmbedding, SDPEmbedding
 
 
 @pytest.mark.parametrize("est", [SDPEmbedding(bandwidth=3.0, random_state=0), RKHSEmbedding(length_scale=3.0)])
@@ -65,41 +45,11 @@ def test_text_where_scikit_learn_is_told_so():
         assert est._repr_mimebundle_() == {"text/plain": repr(est)}
 
 
-def test_a_certificate_is_a_table():
-    certificate = SDPEmbedding(bandwidth=3.0, random_state=0).fit(WINE).certificate_
-    rows = dict(Cells(certificate._repr_html_()).rows)
-    assert rows["Certificate"] == "proved"
-    low, high = map(float, re.fullmatch("from (.*) to (.*)", rows["optimum"]).groups())
-    assert (low, high) == pytest.approx((certificate.objective, certificate.upper_bound), rel=1e-9)
-    assert float(rows["relative gap"].removeprefix("at most ")) >= certificate.relative_gap
-    assert rows["only optimum"] == "yes"
-    assert "distance of B to the optimum" not in rows
-
-
-def test_the_table_says_what_a_quadratic_term_and_an_approximate_kernel_add():
-    spread = SDPEmbedding(bandwidth=3.0, spread=0.3, random_state=0).fit(WINE).certificate_
-    rows = dict(Cells(spread._repr_html_()).rows)
-    assert float(rows["distance of B to the optimum"].split()[2]) >= spread.distance_bound
-    rough = replace(spread, error_below=0.5, error_above=0.25)
-    low, high = rough.exact_interval
-    rows = dict(Cells(rough._repr_html_()).rows)
-    assert rows["optimum of the exact problem"] == f"from {low:.10g} to {high:.10g}"
-
-
-def test_a_path_is_a_table_with_a_row_per_value():
-    path = bandwidth_path(WINE, [3.0, 4.0], random_state=0)
-    head, *rows = Cells(path._repr_html_()).rows
-    assert head[0] == "bandwidth σ"
-    assert [row[:2] for row in rows] == [["3", "optimal"], ["4", "optimal"]]
-    assert [int(row[4]) for row in rows] == [len(record.eigenvalues) for record in path.records]
-
-
 def test_a_report_is_the_page_itself(tmp_path):
-    pytest.importorskip("plotly")
     from elliptope.report import write_report
 
     est = SDPEmbedding(bandwidth=3.0, random_state=0).fit(WINE)
-    path = write_report(est, tmp_path / "page.html", bandwidths=None)
+    path = write_report(est, tmp_path / "page.html")
     assert path == tmp_path / "page.html"
     frame = re.fullmatch('<iframe srcdoc="([^"]*)" title="page.html" style="[^"]*"></iframe>', path._repr_html_())
     assert html.unescape(frame[1]) == path.read_text("utf-8")

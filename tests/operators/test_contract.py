@@ -181,9 +181,8 @@ class TestDeflation:
             np.testing.assert_allclose(as_operator(build(np.eye(N)), d).norm_weights(), d, rtol=1e-12)
             np.testing.assert_array_equal(as_operator(build(np.eye(N))).norm_weights(), np.ones(N))
 
-    @pytest.mark.parametrize("name", ["neighbors", "dask-neighbors"])
-    def test_in_single_precision_throughout(self, name):
-        case = kernel_case(name, weights=True)
+    def test_in_single_precision_throughout(self):
+        case = kernel_case("neighbors", weights=True)
         single = case.operator.float32()
         V = np.random.default_rng(5).standard_normal((N, 20)).astype(np.float32)
         found = single.core_matmat(V)

@@ -29,13 +29,12 @@ from elliptope import DiffusionMap, ModelFileError, RKHSEmbedding, SDPEmbedding,
 from elliptope.estimators import diagonals
 from elliptope.estimators.extension import Extension
 from elliptope.estimators.training import SDPTraining
-from elliptope.kernels import Matern, Neighbors, Overlap, search
+from elliptope.kernels import Matern, Neighbors, Overlap
 from elliptope.kernels.neighborhoods import GraphKernel
 from elliptope.persistence import SCHEMA, models, read_header, save
 from elliptope.persistence.fields import Optional
 from elliptope.persistence.objects import OneOf, Shared
-from model_files import fit_approximately, header_of, small_model
-from neighborhoods import Forgetful
+from model_files import header_of, small_model
 
 DOUBLE = np.vstack([RANK_4, RANK_4[:5]])
 CORRELATED = rbf_kernel(RANK_4, gamma=0.1)
@@ -263,33 +262,6 @@ class TestRoundTrip:
         est = fitted(name)
         data = sio.dumps(est)
         assert_same_bits(est, sio.loads(data, trusted=sio.get_untrusted_types(data=data)))
-
-    def test_a_graph_from_an_approximate_search(self, path, monkeypatch):
-        est = fit_approximately(RANK_4, n_neighbors=8)
-        est.save(path)
-        copy = elliptope.load(path)
-        assert copy.kernel == Neighbors("approximate")
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(search, "_approximate_index", Forgetful)
-            assert_same_bits(est, copy)
-            np.testing.assert_allclose(copy.transform(RANK_4), copy.embedding_, atol=1e-7)
-        assert_same_parts(est.training_.extension, copy.training_.extension)
-
-    @pytest.mark.slow
-    def test_an_approximate_search_in_a_new_process(self, path):
-        pytest.importorskip("pynndescent")
-        X = np.random.default_rng(0).standard_normal((300, 20))
-        est = SDPEmbedding(kernel=Neighbors("approximate"), n_neighbors=8, random_state=0).fit(X)
-        est.save(path)
-        script = (
-            "import sys; sys.path[:0] = [sys.argv[1], sys.argv[1] + '/persistence']\n"
-            "import elliptope; from test_persistence import outputs\n"
-            "print(outputs(elliptope.load(sys.argv[2]))['transform'].tobytes().hex())\n"
-        )
-        command = [sys.executable, "-c", script, str(Path(__file__).parents[1]), str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.strip() == outputs(est)["transform"].tobytes().hex()
 
     def test_training_points_are_stored_once(self, path):
         est = fitted("neighbors")

@@ -191,17 +191,12 @@ class TestHeader:
             (("parameters", "kernel"), ["gaussian"], "must be a number"),
             (
                 ("parameters", "kernel"),
-                {"class": "Neighbors", "search": "quick", "metric": None, "metric_params": None},
-                "must be one of 'exact', 'approximate'",
-            ),
-            (
-                ("parameters", "kernel"),
-                {"class": "Overlap", "search": "exact", "metric": "my_module.f", "metric_params": None, "exponent": 2.0},
+                {"class": "Overlap", "metric": "my_module.f", "metric_params": None, "exponent": 2.0},
                 "must be one of 'braycurtis'",
             ),
             (
                 ("parameters", "kernel"),
-                {"class": "Overlap", "search": "exact", "metric": None, "metric_params": {"x": 1}, "exponent": 2.0},
+                {"class": "Overlap", "metric": None, "metric_params": {"x": 1}, "exponent": 2.0},
                 "must be an object with p, w, V, VI",
             ),
             (("parameters", "kernel"), {"class": "NeighborKernel"}, "must be of class Gaussian or"),
@@ -426,7 +421,7 @@ class TestMemory:
         assert self.peak(scratch, seal(bytes(directory))) < 3 * 2**20
 
     def test_a_long_header_is_not_read(self, scratch):
-        text = b'{"a": "' + b"x" * container.MODEL.largest_header + b'"}'
+        text = b'{"a": "' + b"x" * container.LARGEST_HEADER + b'"}'
         assert self.peak(scratch, with_header(model(), text)) < 3 * 2**20
         assert "more than the 16777216 that are allowed" in refused(scratch, with_header(model(), text))
 

@@ -1,8 +1,7 @@
-"""The displays of spectra, paths, solves and kernels; and what all displays have in common."""
+"""The displays of spectra, solves and kernels; and what all displays have in common."""
 
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from common import CLUSTER, CLUSTERS, RANK_4, WINE, WINE_CLASS, fit
-from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding, bandwidth_path
-from elliptope.plotting import ConvergenceDisplay, EmbeddingDisplay, LearnedKernelDisplay, PathDisplay, SpectrumDisplay
+from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding
+from elliptope.plotting import ConvergenceDisplay, EmbeddingDisplay, LearnedKernelDisplay, SpectrumDisplay
 from elliptope.sdp import solve
 
 
@@ -27,13 +26,6 @@ def clusters():
 def solution():
     A = np.random.default_rng(0).standard_normal((40, 40))
     return solve(A + A.T, rng=0, callback=lambda progress: None)
-
-
-PATH = SimpleNamespace(
-    bandwidths=np.array([2.0, 0.5, 1.0]),
-    spectra=np.array([[0.7, 0.3, 0.0], [0.5, 0.4, 0.1], [0.6, 0.4, 0.0]]),
-    records=[SimpleNamespace(status=status) for status in ("optimal", "max_iter", "degenerate")],
-)
 
 
 class TestSpectrum:
@@ -60,50 +52,6 @@ class TestSpectrum:
         for values in ([], [-1.0, 2.0], [np.nan], [[1.0]]):
             with pytest.raises(ValueError, match="`eigenvalues` must be a vector of non-negative"):
                 SpectrumDisplay(values).plot()
-
-
-class TestPath:
-    def test_lines_and_statuses(self):
-        display = PathDisplay.from_path(PATH)
-        assert len(display.lines_) == 3
-        for k, line in enumerate(display.lines_):
-            np.testing.assert_array_equal(line.get_xdata(), [0.5, 1.0, 2.0])
-            np.testing.assert_array_equal(line.get_ydata(), PATH.spectra[[1, 2, 0], k])
-        assert set(display.marks_) == {"max_iter", "degenerate"}
-        marked = np.transpose(display.marks_["max_iter"].get_data())
-        np.testing.assert_array_equal(marked, [[0.5, 0.5], [0.5, 0.4], [0.5, 0.1]])
-        assert [t.get_text() for t in display.legend_.get_texts()][3:] == ["status degenerate", "status max_iter"]
-
-    def test_result_of_bandwidth_path(self):
-        path = bandwidth_path(CLUSTERS, [2.0, 1.2], random_state=0)
-        display = PathDisplay.from_path(path)
-        shares = [(e := fit(CLUSTERS, bandwidth=s).eigenvalues_)[0] / e.sum() for s in (1.2, 2.0)]
-        np.testing.assert_allclose(display.lines_[0].get_ydata(), shares, rtol=1e-6)
-        assert set(display.marks_) == {record.status for record in path.records} - {"optimal"}
-
-    def test_invisible_components_have_no_line(self):
-        spectra = np.array([[0.9996, 0.0004], [1.0, 0.0]])
-        assert len(PathDisplay([1.0, 2.0], spectra).plot().lines_) == 1
-        assert len(PathDisplay.from_path(PATH, n_components=2).lines_) == 2
-
-    def test_statuses_are_optional(self):
-        assert PathDisplay(PATH.bandwidths, PATH.spectra).plot().marks_ == {}
-
-    def test_scale_follows_the_range(self):
-        assert PathDisplay.from_path(PATH).ax_.get_xscale() == "linear"
-        assert PathDisplay([0.1, 3.0], np.ones((2, 1))).plot().ax_.get_xscale() == "log"
-
-    def test_bad_input(self):
-        with pytest.raises(TypeError, match=r"`path` must have the attributes bandwidths \(or .*\) and spectra, got 3"):
-            PathDisplay.from_path(3)
-        with pytest.raises(ValueError, match=r"`spectra` must have one row per bandwidth, \(1, k\), got shape \(3, 3\)"):
-            PathDisplay([1.0], PATH.spectra).plot()
-        with pytest.raises(ValueError, match="`statuses` must have one entry per bandwidth, 3, got 1"):
-            PathDisplay(PATH.bandwidths, PATH.spectra, statuses=["optimal"]).plot()
-        with pytest.raises(ValueError, match="`bandwidths` must be a vector"):
-            PathDisplay([], np.empty((0, 2))).plot()
-        with pytest.raises(ValueError, match="`n_components` must be an integer of at least 1"):
-            PathDisplay.from_path(PATH, n_components=0)
 
 
 class TestConvergence:
@@ -240,7 +188,6 @@ class TestLearnedKernel:
 DISPLAYS = {
     "embedding": lambda est, solution, **kw: EmbeddingDisplay.from_estimator(est, CLUSTERS, CLUSTER, **kw),
     "spectrum": lambda est, solution, **kw: SpectrumDisplay.from_estimator(est, **kw),
-    "path": lambda est, solution, **kw: PathDisplay.from_path(PATH, **kw),
     "convergence": lambda est, solution, **kw: ConvergenceDisplay.from_solution(solution, **kw),
     "kernel": lambda est, solution, **kw: LearnedKernelDisplay.from_estimator(est, CLUSTERS, CLUSTER, **kw),
 }

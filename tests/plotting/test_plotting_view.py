@@ -3,7 +3,6 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from scipy.stats import kstest
 from sklearn.decomposition import PCA, FastICA
 from sklearn.manifold import SpectralEmbedding, trustworthiness
 from sklearn.neighbors import NearestNeighbors
@@ -46,7 +45,7 @@ def far_out():
 def test_views_by_columns_and_lengths():
     Z = gaussian(50, 5)
     assert [choose_view(Z[:, :k]) for k in range(1, 6)] == ["plane", "plane", "layout", "layout", "layout"]
-    assert [choose_view(unit(Z[:, :k])) for k in range(1, 6)] == ["plane", "ring", "sphere", "layout", "layout"]
+    assert [choose_view(unit(Z[:, :k])) for k in range(1, 6)] == ["plane", "ring", "layout", "layout", "layout"]
     # Columns that cannot be seen do not count, wherever they are, and a few rows of another length change nothing.
     thin = np.insert(unit(Z[:, :2]), 1, 1e-3 * Z[:, 2], axis=1)
     assert choose_view(thin) == "ring"
@@ -59,7 +58,7 @@ def test_views_by_columns_and_lengths():
     # Data far from the origin are on no sphere, although their rows have about one length.
     assert [choose_view(1000.0 + Z[:, :k]) for k in (2, 3)] == ["plane", "layout"]
     # Numbers close to the ends of double precision, nothing but zeros, too few rows for neighbours.
-    assert choose_view(1e300 * unit(Z[:, :3])) == "sphere"
+    assert choose_view(1e300 * unit(Z[:, :2])) == "ring"
     assert choose_view(np.zeros((4, 3))) == choose_view(Z[:5]) == "plane"
 
 
@@ -68,7 +67,7 @@ def test_views_of_estimators():
     for est, view in [
         (fit(WINE, bandwidth=1.5), "plane"),
         (fit(WINE, bandwidth=1.5, normalize="unit"), "ring"),
-        (RKHSEmbedding(random_state=0).fit(WINE), "sphere"),
+        (RKHSEmbedding(random_state=0).fit(WINE), "layout"),
         (DiffusionMap(5, bandwidth=3.0).fit(WINE), "layout"),
     ]:
         display = EmbeddingDisplay.from_estimator(est, WINE, WINE_CLASS)
@@ -102,27 +101,6 @@ def test_a_ring_keeps_directions_and_spreads_where_many_rows_are():
     assert [circle.radius for circle in drawing.circles] == [1.0]
     alone = unit(gaussian(3, 2))
     np.testing.assert_allclose(picture_of(alone, "ring").positions, alone)
-
-
-def test_the_map_of_the_sphere_is_of_equal_area_and_complete():
-    """The inverse of Lambert's azimuthal map, written out; and equal areas hold equal numbers of rows."""
-    Z = 3.0 * gaussian(4000, 3)
-    drawing = picture_of(Z, "sphere")
-    left, right = (np.array(circle.centre) for circle in drawing.circles)
-    back = Z[:, drawing.columns[0]] < 0
-    P = drawing.positions - np.where(back[:, None], right, left)
-    square = (P**2).sum(axis=1)
-    assert square.max() <= 1 + 1e-12
-    assert kstest(square, "uniform").pvalue > 0.01
-    side = np.where(back, -1.0, 1.0)
-    found = np.column_stack([side * (1 - square), P * np.sqrt(2 - square)[:, None]])
-    found[:, 1] *= side  # seen from outside, the other half is mirrored
-    np.testing.assert_allclose(found, unit(Z)[:, drawing.columns], atol=1e-12)
-
-
-def test_the_equator_of_the_map_avoids_the_rows():
-    Z = unit(np.array([[0.1, 1.0, 0.1], [-0.1, -1.0, 0.1], [0.0, 0.9, 0.3], [0.3, -0.9, 0.0]]))
-    assert picture_of(Z, "sphere").columns == (1, 0, 2)
 
 
 def test_a_logarithmic_radius_where_rows_far_out_flatten_the_rest(far_out):
@@ -246,14 +224,12 @@ def test_colour_by_density_and_by_column():
 
 class TestBadInput:
     def test_views_and_scales(self):
-        with pytest.raises(
-            ValueError, match="`view` must be one of 'auto', 'plane', 'ring', 'sphere', 'layout', got 'disc'"
-        ):
+        with pytest.raises(ValueError, match="`view` must be one of 'auto', 'plane', 'ring', 'layout', got 'disc'"):
             EmbeddingDisplay.from_embedding(WINE, view="disc")
         with pytest.raises(ValueError, match="`radius_scale` must be one of 'auto', 'linear', 'symlog', got 'log'"):
             EmbeddingDisplay.from_embedding(WINE, radius_scale="log")
-        with pytest.raises(ValueError, match="`view`='sphere' needs an embedding of at least 3 columns, got 2"):
-            EmbeddingDisplay.from_embedding(WINE[:, :2], view="sphere")
+        with pytest.raises(ValueError, match="`view`='ring' needs an embedding of at least 2 columns, got 1"):
+            EmbeddingDisplay.from_embedding(WINE[:, :1], view="ring")
         with pytest.raises(ValueError, match="`components` must be 2 columns for `view`='ring', got 1"):
             EmbeddingDisplay.from_embedding(WINE, view="ring", components=[0])
         with pytest.raises(ValueError, match="`components` must be 1 to 3 columns for `view`='auto', got 4"):

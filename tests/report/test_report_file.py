@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from common import PATH, WINE, WINE_CLASS, fit
+from common import WINE, WINE_CLASS, fit
 from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding
 from elliptope.plotting.targets import Classes
 from elliptope.report import write_report
@@ -35,39 +35,33 @@ def test_a_table_becomes_one_file_that_loads_nothing(tmp_path):
 
 
 def test_the_same_input_gives_the_same_file(tmp_path):
-    for given, options in ((WINE, {}), (fit(WINE, bandwidth=2.0), {"bandwidths": [2.5, 3.0]})):
-        names = ("1.html", "2.html")
-        one, two = (write_report(given, tmp_path / name, overwrite=True, **options).read_bytes() for name in names)
-        assert one == two
+    one, two = (write_report(WINE, tmp_path / name).read_bytes() for name in ("1.html", "2.html"))
+    assert one == two
 
 
 def test_ten_thousand_rows_make_a_small_file(wine):
-    report = collect(wine, bandwidths=PATH)
+    report = collect(wine)
     n = 10_000
     rng = np.random.default_rng(0)
     large = dataclasses.replace(
         report,
         rows=np.arange(n),
-        frames=rng.standard_normal((11, n, 3)),
-        fits=(report.fits * 3)[:11],
-        spectra=np.tile(report.spectra, (3, 1))[:11],
+        coordinates=rng.standard_normal((n, 6)),
         target=Classes(("a", "b"), rng.integers(0, 2, n)),
-        scores=rng.standard_normal((11, n)),
-        values=np.arange(11.0),
-        scales=((),) * 11,
+        scores=rng.standard_normal(n),
         fields=(),
     )
-    # 46 numbers of 4 bytes per row, a third more in base64.
-    assert len(render(large)) < 2.7e6
+    # 9 numbers of 4 bytes per row, a third more in base64.
+    assert len(render(large)) < 0.6e6
 
 
 def test_existing_files_are_kept(tmp_path, wine):
     path = tmp_path / "page.html"
     path.write_text("precious")
     with pytest.raises(FileExistsError, match="exists; pass overwrite=True"):
-        write_report(wine, path, bandwidths=None)
+        write_report(wine, path)
     assert path.read_text() == "precious"
-    write_report(wine, path, bandwidths=None, overwrite=True)
+    write_report(wine, path, overwrite=True)
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
@@ -77,7 +71,7 @@ def test_failure_leaves_nothing_behind(tmp_path, wine, monkeypatch):
 
     monkeypatch.setattr("os.replace", fail)
     with pytest.raises(OSError, match="disk full"):
-        write_report(wine, tmp_path / "page.html", bandwidths=None)
+        write_report(wine, tmp_path / "page.html")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -89,9 +83,6 @@ def test_failure_leaves_nothing_behind(tmp_path, wine, monkeypatch):
         ({"labels": {0: "a"}}, ValueError, "`labels` must hold a label for every row when `y` is not given"),
         ({"row_names": ["a"] * 177}, ValueError, r"`row_names` .* got shape \(177,\)"),
         ({"feature_names": ["a"]}, ValueError, "`feature_names` must name 13 columns, got 1"),
-        ({"bandwidths": "many"}, ValueError, "`bandwidths` must be 'auto', None or .* got 'many'"),
-        ({"bandwidths": [2.0, -1.0]}, ValueError, r"`bandwidths\[1\]` must be positive and finite, got -1.0"),
-        ({"bandwidths": 3.0}, ValueError, "`bandwidths` must be a sequence of positive numbers, got 3.0"),
         ({"title": 5}, TypeError, "`title` must be a string, got 5"),
         ({"output": 5}, TypeError, "`output` must be a path, got 5"),
         ({"output": "nowhere/page.html"}, FileNotFoundError, "no such folder"),
@@ -116,9 +107,3 @@ def test_bad_arguments_are_named(tmp_path, monkeypatch, wine, options, error, me
 def test_estimators_that_cannot_be_shown(tmp_path, estimator, error, message):
     with pytest.raises(error, match=message):
         write_report(estimator, tmp_path / "page.html")
-
-
-def test_bandwidths_for_an_estimator_without_one(tmp_path):
-    est = RKHSEmbedding(random_state=0).fit(WINE)
-    with pytest.raises(ValueError, match="`bandwidths` must be 'auto' or None for an estimator that has no bandwidth"):
-        write_report(est, tmp_path / "page.html", bandwidths=[1.0])

@@ -1,4 +1,4 @@
-"""The report page in a real browser: it moves, answers to pointer and keyboard, exports, and fits its window."""
+"""The report page in a real browser: it answers to pointer and keyboard, exports, and fits its window."""
 
 import csv
 import dataclasses
@@ -13,7 +13,6 @@ from sklearn.datasets import load_wine
 from common import RANK_4, WINE, WINE_CLASS, fit
 from elliptope.plotting.targets import Values
 from elliptope.report.content import collect
-from elliptope.report.numbers import number_text
 
 chromium = pytest.importorskip("browser", reason="selenium is not installed", exc_type=ImportError)
 pytestmark = pytest.mark.skipif(
@@ -37,7 +36,7 @@ def hostile():
     labels = [HOSTILE + "abc"[k] for k in WINE_CLASS]
     names = [HOSTILE * 3] * 178
     columns = [HOSTILE.replace(" ", "")] * 13
-    return collect(fit(WINE), labels=labels, row_names=names, feature_names=columns, title=HOSTILE, bandwidths=[2.0])
+    return collect(fit(WINE), labels=labels, row_names=names, feature_names=columns, title=HOSTILE)
 
 
 def test_opens_without_errors_and_without_network(open_report, wine):
@@ -45,40 +44,13 @@ def test_opens_without_errors_and_without_network(open_report, wine):
     assert browser.errors() == []
     assert browser.run("return performance.getEntriesByType('resource').length") == 0
     assert browser.driver.title == wine.title
-    np.testing.assert_allclose(browser.plotted(), wine.frames[wine.chosen], rtol=1e-5, atol=PIXEL)
-    claims = [claim.text for claim in browser.find_all(".claim") if claim.is_displayed()]
-    assert len(claims) == 1
-    assert claims[0].startswith("No embedding of these data can have an objective above ")
-
-
-def test_slider_moves_points_smoothly(open_report, wine):
-    browser = open_report(wine)
-    before, after = wine.frames[wine.chosen], wine.frames[wine.chosen + 1]
-    row = int(np.abs(after - before)[:, 0].argmax())
-    browser.run(
-        "window.seen = []; const draw = drawMap; drawMap = () => { seen.push(view.shown[0][arguments[0]]); draw(); };"
-        "slider.focus()",
-        row,
-    )
-    browser.press(chromium.RIGHT)
-    browser.wait_for_frame(wine.chosen + 1)
-    np.testing.assert_allclose(browser.plotted(), after, rtol=1e-5, atol=PIXEL)
-    steps = np.diff(browser.run("return seen")) * np.sign(after[row, 0] - before[row, 0])
-    assert (steps >= -1e-7).all()
-    assert (steps > 1e-7).sum() >= 2  # it went through places in between, in one direction
-    shown = wine.fits[wine.chosen + 1]
-    assert f"σ = {number_text(shown.bandwidth)}, rank {len(shown.eigenvalues)}" in browser.find("#slider-text").text
-    assert browser.find("#slider").get_attribute("aria-valuetext") == browser.find("#slider-text").text
-    verdicts = [part.is_displayed() for part in browser.find_all(".verdict")]
-    assert verdicts == [k == wine.chosen + 1 for k in range(len(wine.fits))]
-    marked = browser.find_all("#path tr[aria-current]")
-    assert [row.text.split()[0] for row in marked] == [number_text(shown.bandwidth)]
-    assert browser.errors() == []
+    np.testing.assert_allclose(browser.plotted(), wine.coordinates, rtol=1e-5, atol=PIXEL)
+    assert browser.find(".claim").text.startswith("No embedding of these data can have an objective above ")
 
 
 def test_hover_shows_row_and_label(open_report, wine):
     browser = open_report(wine)
-    Z = wine.frames[wine.chosen]
+    Z = wine.coordinates
     row = int(np.linalg.norm(Z, axis=1).argmax())  # far from all others
     browser.point_at(browser.pixels(Z[row : row + 1])[0])
     text = browser.until("return !tip.hidden && tip.innerText")
@@ -87,7 +59,7 @@ def test_hover_shows_row_and_label(open_report, wine):
 
 def test_lasso_exports_the_rows_within(open_report, wine):
     browser = open_report(wine)
-    Z = wine.frames[wine.chosen]
+    Z = wine.coordinates
     angles = np.linspace(0, 2 * np.pi, 17)
     lasso = Z[WINE_CLASS == 2].mean(axis=0) + 0.2 * np.column_stack([np.cos(angles), np.sin(angles)])
     inside = np.flatnonzero(Polygon(lasso).contains_points(Z))
@@ -112,7 +84,7 @@ def test_lasso_exports_the_rows_within(open_report, wine):
     assert browser.errors() == []
 
 
-def test_zoom_stays_while_points_move_and_can_be_reset(open_report, wine):
+def test_zoom_can_be_reset(open_report, wine):
     browser = open_report(wine)
     limits = "return view.range.x"
     whole = browser.run(limits)
@@ -121,11 +93,6 @@ def test_zoom_stays_while_points_move_and_can_be_reset(open_report, wine):
     near = browser.run(limits)
     assert whole[0] < near[0] <= -0.29
     assert 0.29 <= near[1] < whole[1]
-    browser.run("go(0)")
-    browser.wait_for_frame(0)
-    np.testing.assert_allclose(browser.run(limits), near)
-    browser.run("go(report.chosen)")
-    browser.wait_for_frame(wine.chosen)
     browser.find("#reset").click()
     browser.settle()
     assert not browser.run("return view.moved")
@@ -145,9 +112,9 @@ def test_everything_can_be_reached_by_keyboard(open_report, wine):
         reached.append(found[0])
         assert found[1].strip(), f"{found[0]} has no name"
         outlines.append(found[2])
-        if found[0] == str(int(np.argmax(wine.scores[wine.chosen]))):
+        if found[0] == str(int(np.argmax(wine.scores))):
             break
-    for name in ("axis-x", "axis-y", "zoom", "pan", "lasso", "zoom-in", "reset", "Barolo", "play", "slider", "query"):
+    for name in ("axis-x", "axis-y", "zoom", "pan", "lasso", "zoom-in", "reset", "Barolo", "query"):
         assert name in reached
     assert set(outlines) == {"3px"}
     browser.press(chromium.ENTER)  # the button of the most outlying row
@@ -167,46 +134,40 @@ def test_rows_are_selected_by_typing(open_report, wine):
     assert browser.find("#selected").text == "No row matches “nothing like that”."
 
 
-def test_legend_hides_a_class_and_play_runs_to_the_end(open_report, wine):
+def test_legend_hides_a_class(open_report, wine):
     browser = open_report(wine)
     browser.find("#legend button").click()
     browser.settle()
     assert browser.run("return visibleRows()") == np.flatnonzero(WINE_CLASS > 0).tolist()
-    browser.run("go(report.fits.length - 2)")
-    browser.find("#play").click()
-    assert browser.find("#play").text == "Pause"
-    browser.wait_for_frame(len(wine.fits) - 1)
-    browser.until("return play.textContent === 'Play'")
 
 
 def test_axes_can_be_chosen(open_report):
-    report = collect(fit(RANK_4, bandwidth=2.0), y=RANK_4[:, 0], bandwidths=None)
+    report = collect(fit(RANK_4, bandwidth=2.0), y=RANK_4[:, 0])
     browser = open_report(report)
-    assert not browser.find("#slider").is_displayed()
     browser.find("[data-view=coordinates]").click()
     offered = [option.text for option in browser.find_all("#axis-x option")]
     assert offered[2:] == ["Component 3", "Component 4", "Outlier score"]
     for axis, choice in (("x", "Component 4"), ("y", "Outlier score")):
         browser.choose(f"#axis-{axis}", choice)
-    expected = np.column_stack([report.frames[0, :, 3], report.scores[0]])
+    expected = np.column_stack([report.coordinates[:, 3], report.scores])
     np.testing.assert_allclose(browser.plotted(), expected, rtol=1e-5, atol=PIXEL)
     assert browser.errors() == []
 
 
 def test_one_component_is_shown_against_the_outlier_score(open_report):
     X = np.r_[np.random.default_rng(0).standard_normal((60, 2)), np.random.default_rng(1).standard_normal((60, 2)) + 9]
-    report = collect(fit(X, bandwidth=6.0), bandwidths=[5.0])
-    assert report.frames.shape[2] == 1
+    report = collect(fit(X, bandwidth=6.0))
+    assert report.coordinates.shape[1] == 1
     browser = open_report(report)
-    expected = np.column_stack([report.frames[1], report.scores[1]])
+    expected = np.column_stack([report.coordinates, report.scores])
     np.testing.assert_allclose(browser.plotted(), expected, rtol=1e-5, atol=PIXEL)
     assert browser.errors() == []
 
 
 def test_a_flat_component_gives_way_to_the_outlier_score(open_report, wine):
-    report = dataclasses.replace(wine, spectra=np.tile([0.9995, 0.0005], (len(wine.fits), 1)))
+    report = dataclasses.replace(wine, shares=np.array([0.9995, 0.0005]))
     browser = open_report(report)
-    Z, scores = report.frames[report.chosen], report.scores[report.chosen]
+    Z, scores = report.coordinates, report.scores
     np.testing.assert_allclose(browser.plotted(), np.column_stack([Z[:, 0], scores]), rtol=1e-5, atol=PIXEL)
     assert browser.run("return document.getElementById('axis-y').selectedOptions[0].text") == "Outlier score"
     browser.choose("#axis-y", "Component 2")
@@ -228,7 +189,7 @@ def test_colours_are_explained(open_report, wine):
     assert browser.run("return labelOf(3)") == ""
     assert browser.errors() == []
     names = [f"c{i % 40}" if i % 10 else "" for i in range(178)]
-    browser = open_report(collect(fit(WINE), y=names, bandwidths=None))
+    browser = open_report(collect(fit(WINE), y=names))
     chips = [
         (button.text, button.find_element("css selector", "path").get_attribute("fill"))
         for button in browser.find_all("#legend button")
@@ -239,21 +200,13 @@ def test_colours_are_explained(open_report, wine):
     assert browser.errors() == []
 
 
-def test_bandwidths_that_are_left_out_are_told(open_report, wine):
-    browser = open_report(wine)
-    assert not browser.find("#slider-note").is_displayed()
-    note = "σ = 0.1, 0.2 left out: stopped by hand."
-    browser = open_report(dataclasses.replace(wine, note=note))
-    assert browser.find("#slider-note").text == note
-
-
 def test_hostile_text_is_shown_as_it_is(open_report, hostile):
     browser = open_report(hostile)
     assert browser.run("return window.hurt") is None
     assert browser.find_all("img") == []
     assert browser.driver.title == HOSTILE
     assert browser.find("#legend button").text == HOSTILE + "a"
-    Z = hostile.frames[hostile.chosen]
+    Z = hostile.coordinates
     row = int(np.linalg.norm(Z, axis=1).argmax())
     browser.point_at(browser.pixels(Z[row : row + 1])[0])
     number, name, label = browser.until("return !tip.hidden && tip.innerText").split("\n")

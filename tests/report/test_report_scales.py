@@ -12,11 +12,9 @@ from sklearn.pipeline import make_pipeline
 
 from common import WINE, WINE_CLASS, fit
 from elliptope import MultiscaleEmbedding
-from elliptope.estimators.outliers import outlier_scores
 from elliptope.plotting.view import Options, picture
 from elliptope.report import write_report
 from elliptope.report.content import collect
-from elliptope.report.fits import Limits
 from elliptope.report.render import render
 from elliptope.report.words import explain, headline_of_scales, share_text
 from html_page import Page, decode
@@ -29,20 +27,19 @@ def est():
 
 @pytest.fixture(scope="module")
 def report(est):
-    return collect(est, y=WINE_CLASS, neighbors=None)
+    return collect(est, y=WINE_CLASS)
 
 
 def test_every_scale_has_its_certificate(report, est):
     page = Page(render(report))
     titles = ["Scale 1: groups of rows, diffusion time 32", "Scale 2: detail within groups, diffusion time 1"]
-    assert [text for text in page.texts["h3"] if text.startswith("Scale")] == 2 * titles
+    assert [text for text in page.texts["h3"] if text.startswith("Scale")] == titles
     assert page.texts["p"].count("Proved optimal, at both scales") == 1
     text = "\n".join(page.texts["p"])
-    for scale, certificate in zip(report.scales[0], est.certificates_, strict=True):
-        assert scale.record.certificate is certificate
-        assert explain(scale.record, 178, est.tol)[0] in text
+    for of_scale, certificate in zip(report.fits, est.certificates_, strict=True):
+        assert of_scale.certificate is certificate
+        assert explain(of_scale, 178, est.tol)[0] in text
         assert f"differ from those of the optimum by at most {share_text(certificate.distance_bound)}" in text
-        assert share_text(certificate.relative_gap) in page.texts["dd"]
     assert text.count("This was proved by computations") == 1  # and not once per scale
     assert "bandwidth" not in text.split("Parameters")[0]
 
@@ -50,7 +47,7 @@ def test_every_scale_has_its_certificate(report, est):
 def test_scales_that_end_differently():
     def named(status, grade):
         c = dataclasses.replace(fit(WINE, bandwidth=2.0).certificate_, grade=grade)
-        return dataclasses.replace(collect(fit(WINE, bandwidth=2.0), bandwidths=None).fits[0], status=status, certificate=c)
+        return dataclasses.replace(collect(fit(WINE, bandwidth=2.0)).fits[0], status=status, certificate=c)
 
     proved, probable, draft = named("optimal", "proved"), named("optimal", "probabilistic"), named("max_iter", "proved")
     assert headline_of_scales([proved]) == "Proved optimal"
@@ -64,10 +61,10 @@ def test_the_picture_is_a_layout_and_the_coordinates_are_a_click_away(report, es
     data = page.data()
     expected = picture(est.embedding_, Options(178, est.embedding_))
     assert (data["picture"]["view"], data["picture"]["note"]) == ("layout", expected.note)
-    frame = decode(data["picture"]["frames"], "<f4").reshape(2, 178).T
-    np.testing.assert_allclose(frame, expected.positions, rtol=1e-5, atol=1e-5)
+    positions = decode(data["picture"]["positions"], "<f4").reshape(2, 178).T
+    np.testing.assert_allclose(positions, expected.positions, rtol=1e-5, atol=1e-5)
     assert {"Layout", "Coordinates"} <= set(page.texts["button"])
-    coordinates = decode(data["frames"], "<f4").reshape(6, 178).T
+    coordinates = decode(data["coordinates"], "<f4").reshape(6, 178).T
     np.testing.assert_allclose(coordinates, est.embedding_[:, :6], atol=1e-6)
     assert data["axes"][:3] == ["Scale 1, component 1", "Scale 2, component 1", "Scale 1, component 2"]
 
@@ -77,7 +74,7 @@ def test_no_coordinates_are_a_bare_circle(est):
     for one in (est, MultiscaleEmbedding(n_neighbors=8, diffusion_times=(4, 1), random_state=0).fit(WINE)):
         report = collect(one)
         up = Page(render(report)).data()["up"]
-        lengths = np.linalg.norm(report.frames[0][:, [0, up]], axis=1)
+        lengths = np.linalg.norm(report.coordinates[:, [0, up]], axis=1)
         assert (np.abs(lengths / np.median(lengths) - 1) > 0.02).mean() > 0.5
         assert report.axes[up].startswith("Scale 1" if len(one.scales_[0].eigenvalues) > 2 else "Scale 2")
 
@@ -89,7 +86,7 @@ def test_equal_rows_are_shown_and_rows_of_weight_zero_left_out():
     w[178:181] = 0
     report = collect(MultiscaleEmbedding(random_state=0).fit(X, sample_weight=w))
     np.testing.assert_array_equal(report.rows, [*range(3, 178), *range(181, 185)])
-    np.testing.assert_array_equal(report.picture.frames[0, 175:], report.picture.frames[0, :4])  # rows 3 to 6
+    np.testing.assert_array_equal(report.picture.positions[175:], report.picture.positions[:4])  # rows 3 to 6
     assert (report.n_equal, report.n_left_out) == (4, 6)
     page = render(report)
     assert "4 rows at the place of an earlier one" in page
@@ -109,55 +106,15 @@ def test_text_in_a_pipeline(tmp_path):
     assert len(page.data()["fields"]) == 1 + len(words)
 
 
-def test_a_slider_over_neighbours(est):
-    """Every number of neighbours has its own fit, certificates and layout; coordinates of the two scales stay apart."""
-    report = collect(est, y=WINE_CLASS)
-    assert report.values.tolist() == [8, 11, 15, 21, 30]
-    assert report.note is None
-    np.testing.assert_allclose(report.frames[2], est.embedding_[:, :6], atol=1e-9)
-    assert report.picture.frames.shape == (5, 178, 2)
-    for k, frame, scores, scales in zip(report.values, report.frames, report.scores, report.scales, strict=True):
-        alone = MultiscaleEmbedding(n_neighbors=int(k), random_state=0).fit(WINE)
-        np.testing.assert_allclose(scores, outlier_scores(alone), atol=1e-7)
-        for of_scale, other in zip(scales, alone.certificates_, strict=True):
-            assert of_scale.record.certificate.objective == pytest.approx(other.objective, rel=1e-6)
-        # The second scale: columns 1, 3 and 5 are a rotation of rows of length 1, cut off after three of them.
-        assert (np.linalg.norm(frame[:, 1::2], axis=1) <= 1 + 1e-9).all()
-    page = Page(render(report))
-    assert "k = 8, rank 27, proved optimal, at both scales" in page.data()["fits"][0]["summary"]
-    assert any("MultiscaleEmbedding at 2 scales, k = 30." in text for text in page.texts["p"])
-    with pytest.raises(ValueError, match=r"no bandwidth to vary .* A fitted SDPEmbedding has one"):
-        collect(est, bandwidths=[1.0])
-
-
-def test_weights_are_those_that_were_given():
-    """Fits of the slider have the weights of the estimator, before they were multiplied by the density."""
-    w = np.random.default_rng(0).uniform(0.5, 2.0, 178)
-    X, doubled = np.vstack([WINE, WINE[:9]]), np.r_[w, w[:9]]
-    report = collect(MultiscaleEmbedding(random_state=0).fit(X, sample_weight=doubled), neighbors=[20])
-    alone = MultiscaleEmbedding(n_neighbors=20, random_state=0).fit(X, sample_weight=doubled)
-    np.testing.assert_allclose(report.scores[1][:178], outlier_scores(alone), rtol=1e-6)
-
-
-def test_numbers_of_neighbours_are_checked(est):
-    for bad, message in (("many", "`neighbors` must be 'auto'"), ([1], r"`neighbors\[0\]` must"), (3, "`neighbors` must")):
-        with pytest.raises(ValueError, match=message):
-            collect(est, neighbors=bad)
-    with pytest.raises(ValueError, match="no neighbours to vary"):
-        collect(fit(WINE), neighbors=[10], bandwidths=None)
-    few = collect(est, limits=Limits(neighbors=100))
-    assert few.note == "There is no slider: with 178 rows every number of neighbours takes long, and must be asked for."
-
-
 def test_outliers_beside_groups_of_neighbours():
     """Rows far from all others have the highest scores, though a kernel of neighbours knows no distances."""
     rng = np.random.default_rng(0)
     groups = np.vstack([rng.standard_normal((100, 5)) + centre for centre in (0, 12)])
     far = rng.uniform(-40, 40, (60, 5))  # neighbours of each other
     est = MultiscaleEmbedding(random_state=0).fit(np.vstack([groups, far]))
-    report = collect(est, neighbors=None)
+    report = collect(est)
     truth = np.arange(260) >= 200
-    assert roc_auc_score(truth, report.scores[0]) > 0.99
+    assert roc_auc_score(truth, report.scores) > 0.99
     assert roc_auc_score(truth, -est.training_.log_density) < 0.98  # the density alone does not find them
     listed = re.findall(r'data-row="(\d+)"', render(report))
     assert len(listed) == 12

@@ -15,7 +15,6 @@ from sklearn.datasets import load_wine
 from common import WINE, WINE_CLASS, fit
 from elliptope import MultiscaleEmbedding
 from elliptope.plotting.targets import Classes, Values
-from elliptope.report import write_comparison
 from elliptope.report.content import collect
 from elliptope.report.numbers import count_text, fixed_text, number_text, percent
 
@@ -27,7 +26,6 @@ pytestmark = pytest.mark.skipif(
 # The table before it was scaled, with text, and with a value that is missing.
 TABLE = load_wine(as_frame=True).data.assign(grape=np.array(["Barolo", "Grignolino", "Barbera"])[WINE_CLASS])
 TABLE.loc[0, "alcohol"] = np.nan
-VISIBLE, TEXT = "(e) => e.checkVisibility()", "(e) => e.textContent"
 NAMES = [f"bottle {i}" for i in range(178)]
 
 
@@ -36,21 +34,15 @@ def wine():
     return collect(fit(WINE), y=WINE_CLASS, y_name="cultivar", row_names=NAMES, columns=TABLE, title="Wine")
 
 
-@pytest.fixture(scope="module")
-def scales():
-    return collect(MultiscaleEmbedding(random_state=0).fit(WINE), y=WINE_CLASS, columns=TABLE, title="Wine")
-
-
 def many_rows(report, n):
     """The report with n rows in two groups."""
     rng = np.random.default_rng(0)
     group = np.arange(n) % 2
-    frames = rng.standard_normal((1, n, 2)) * 0.1 + group[:, None]
+    coordinates = rng.standard_normal((n, 2)) * 0.1 + group[:, None]
     return dataclasses.replace(
         report,
-        **{"rows": np.arange(n), "row_names": None, "frames": frames, "scores": rng.standard_normal((1, n))},
-        **{"fits": report.fits[:1], "values": report.values[:1], "scales": ((),), "spectra": report.spectra[:1]},
-        **{"chosen": 0, "target": Classes(("a", "b"), group), "fields": (("noise", Values(rng.standard_normal(n))),)},
+        **{"rows": np.arange(n), "row_names": None, "coordinates": coordinates, "scores": rng.standard_normal(n)},
+        **{"target": Classes(("a", "b"), group), "fields": (("noise", Values(rng.standard_normal(n))),)},
     )
 
 
@@ -63,7 +55,7 @@ def test_what_distinguishes_a_selection(open_report, wine):
     rows = browser.run("return Array.from(differences.rows, (row) => Array.from(row.cells, (cell) => cell.textContent))")
     chosen = np.arange(178) <= 40
     expected = []
-    fields = {**{name: TABLE[name] for name in TABLE.columns[:-1]}, "Outlier score": pd.Series(wine.scores[wine.chosen])}
+    fields = {**{name: TABLE[name] for name in TABLE.columns[:-1]}, "Outlier score": pd.Series(wine.scores)}
     for name, column in fields.items():
         one, two = column[chosen].dropna(), column[~chosen].dropna()
         delta = 2 * mannwhitneyu(one, two).statistic / (len(one) * len(two)) - 1
@@ -87,7 +79,7 @@ def test_what_distinguishes_a_selection(open_report, wine):
 
 def test_hover_shows_the_chosen_columns(open_report, wine):
     browser = open_report(wine)
-    Z = wine.frames[wine.chosen]
+    Z = wine.coordinates
     row = int(np.linalg.norm(Z, axis=1).argmax())
     browser.open_details("Hover shows")
     for box in browser.find_all("#hover-fields label"):
@@ -103,7 +95,7 @@ def test_hover_shows_the_chosen_columns(open_report, wine):
 
 def test_equal_rows_are_found_and_told(open_report):
     X = np.vstack([WINE, WINE[:1], WINE[:1]])
-    report = collect(MultiscaleEmbedding(random_state=0).fit(X), row_names=[*NAMES, "Monaco", "Malta"], neighbors=None)
+    report = collect(MultiscaleEmbedding(random_state=0).fit(X), row_names=[*NAMES, "Monaco", "Malta"])
     browser = open_report(report)
     browser.find("#query").send_keys("monaco", chromium.ENTER)
     browser.settle()
@@ -117,7 +109,7 @@ def test_a_single_row_has_its_own_value(open_report):
     """In a column of more classes than there are colours."""
     makers = [f"maker {i // 3}" for i in range(178)]
     makers[0] = None
-    browser = open_report(collect(fit(WINE), columns={"maker": makers}, bandwidths=None))
+    browser = open_report(collect(fit(WINE), columns={"maker": makers}))
     assert browser.run("return report.fields[0].names.at(-1)") == "41 other classes"
     assert browser.run("return allRows().map((i) => textOf(report.fields[0], i))") == ["", *makers[1:]]
     browser.find("#query").send_keys("177", chromium.ENTER)
@@ -132,21 +124,16 @@ def test_a_single_row_has_its_own_value(open_report):
     assert browser.errors() == []
 
 
-def test_numbers_are_not_broken_on_a_phone(open_report, scales):
-    browser = open_report(scales, width=390, height=844, touch=True)
+def test_scales_fit_a_phone(open_report):
+    report = collect(MultiscaleEmbedding(random_state=0).fit(WINE), y=WINE_CLASS, columns=TABLE)
+    browser = open_report(report, width=390, height=844, touch=True)
     assert browser.overflow() == []
-    numbers = browser.run("return Array.from(document.querySelectorAll('[data-fit]:not([hidden]) dd'), (e) => e.innerText)")
-    assert max(len(text) for text in numbers if text.replace(".", "").isdigit()) > 12
-    broken = "(e) => /^[\\d.]+$/.test(e.textContent) && e.clientHeight > 1.5 * parseFloat(getComputedStyle(e).lineHeight)"
-    assert (
-        browser.run(f"return Array.from(document.querySelectorAll('[data-fit]:not([hidden]) dd')).some({broken})") is False
-    )
 
 
 def test_dates_are_shown_as_dates(open_report):
     days = np.datetime64("2013-01-01") + np.arange(178) * np.timedelta64(44, "h")
     days[3] = np.datetime64("NaT")
-    report = collect(fit(WINE), columns={"when": days}, bandwidths=None)
+    report = collect(fit(WINE), columns={"when": days})
     browser = open_report(report)
     browser.choose("#colour", "when")
     assert [span.text for span in browser.find_all("#legend .bar span")] == [
@@ -176,7 +163,7 @@ def test_search_and_press(open_report, wine):
         browser.settle()
         assert browser.run("return view.selected") == rows
     assert browser.run("return view.selected.every(inBox)")
-    Z = wine.frames[wine.chosen]
+    Z = wine.coordinates
     order = np.argsort(-np.linalg.norm(Z, axis=1))[:2]
     browser.click(browser.pixels(Z[order[:1]])[0])
     assert browser.run("return view.selected") == [order[0]]
@@ -206,24 +193,7 @@ def test_files_to_save(open_report, wine):
     assert list(lines[0]) == ["row", "name", "label", "Component 1", "Component 2", "Outlier score"]
     assert [line["name"] for line in lines] == NAMES
     coordinates = [[float(line[f"Component {k}"]) for k in (1, 2)] for line in lines]
-    np.testing.assert_allclose(coordinates, wine.frames[wine.chosen], rtol=1e-6, atol=1e-9)
-    assert browser.errors() == []
-
-
-def test_tables_and_header_follow_a_slider_over_neighbours(open_report, scales):
-    browser = open_report(scales)
-    browser.choose("#colour", "Outlier score")
-    for k in (scales.chosen, 0, len(scales.fits) - 1):
-        browser.run("go(arguments[0])", k)
-        browser.wait_for_frame(k)
-        np.testing.assert_allclose(browser.plotted(), scales.picture.frames[k], rtol=1e-4, atol=1e-2)
-        buttons = "document.querySelectorAll('#outliers button')"
-        shown = browser.run(f"return Array.from({buttons}).filter({VISIBLE}).map({TEXT})")
-        assert shown == [str(i) for i in np.argsort(-scales.scores[k], kind="stable")[:12]]
-        (lede,) = browser.run(f"return Array.from(document.querySelectorAll('.lede')).filter({VISIBLE}).map({TEXT})")
-        assert lede.endswith(f"MultiscaleEmbedding at 2 scales, k = {scales.values[k]}.")
-        low, high = np.quantile(scales.scores[k], [0.01, 0.99], method="nearest")
-        assert browser.find("#legend").text.split("\n")[1:] == [number_text(low), number_text(high)]
+    np.testing.assert_allclose(coordinates, wine.coordinates, rtol=1e-6, atol=1e-9)
     assert browser.errors() == []
 
 
@@ -266,37 +236,3 @@ def test_numbers_are_written_one_way(open_report, wine):
     expected = ["0.900", "−1.250", "0.000", "0.000"]
     assert browser.run("return arguments[0].map(fixedText)", small) == expected == [fixed_text(value) for value in small]
     assert browser.run("return [0.1234, 1].map(percent)") == [percent(0.1234), percent(1)]
-
-
-def test_two_fits_side_by_side(browser, tmp_path):
-    path = tmp_path / "both.html"
-    one, two = fit(WINE), MultiscaleEmbedding(random_state=0).fit(WINE)
-    write_comparison(one, two, path, y=WINE_CLASS, titles=["Paper & co", "Two scales"], bandwidths=None, neighbors=None)
-    for width in (1280, 390):
-        browser.visit(path, width=width, height=844, touch=width < 600)
-        assert browser.overflow() == []
-        assert browser.driver.title == "Paper & co and Two scales"
-        first, second = browser.find_all("iframe")
-        browser.driver.switch_to.frame(first)
-        browser.settle()
-        browser.find("#query").send_keys("5, 7-9", chromium.ENTER)
-        browser.settle()
-        browser.driver.switch_to.default_content()
-        browser.driver.switch_to.frame(second)
-        browser.until("return view.selected?.length === 4")
-        assert browser.run("return view.selected") == [5, 7, 8, 9]
-        assert browser.driver.find_element("css selector", "h1").text == "Two scales"
-        browser.find("#clear").click()
-        browser.driver.switch_to.default_content()
-        browser.driver.switch_to.frame(first)
-        browser.until("return view.selected === null")
-        browser.driver.switch_to.default_content()
-    assert browser.run("return performance.getEntriesByType('resource').length") == 0
-    assert browser.errors() == []
-
-
-def test_fits_to_other_rows_are_not_compared(tmp_path):
-    with pytest.raises(ValueError, match="must be fitted to the same rows, got 178 and 100 rows"):
-        write_comparison(fit(WINE), fit(WINE[:100]), tmp_path / "both.html")
-    with pytest.raises(ValueError, match="`titles` must hold 2 titles, got 1"):
-        write_comparison(fit(WINE), fit(WINE), tmp_path / "both.html", titles=["one"])

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from common import WINE, fit
 from elliptope._utils.rounding import round_up
-from elliptope.estimators.path.records import PathRecord
 from elliptope.report.content import collect
+from elliptope.report.scales import Fit
 from elliptope.report.words import explain, headline, outward, share_text
 from elliptope.sdp import Certificate, NullSpace
 
@@ -25,8 +25,7 @@ def certificate(grade="proved", upper=10.5, **fields):
 
 
 def outcome(status="optimal", **fields):
-    Z = np.eye(3)[:, :2]
-    return PathRecord(2.0, Z, Z, np.array([2.0, 1.0]), certificate(**fields), status, 5, 10, 0.1)
+    return Fit(status, certificate(**fields), np.array([2.0, 1.0]), bandwidth=2.0)
 
 
 @given(st.floats(-1e12, 1e12), st.floats(0, 1e6))
@@ -63,7 +62,7 @@ def test_unbounded_and_closed_gaps():
 def test_a_proof_is_called_a_proof():
     est = fit(WINE, bandwidth=2.0)
     c = est.certificate_
-    claim, reason, room, verdict = explain(collect(est, bandwidths=None).fits[0], len(WINE), 1e-6)
+    claim, reason, room, verdict = explain(collect(est).fits[0], len(WINE), 1e-6)
     low, high = outward(c.objective, c.upper_bound)
     assert claim == f"No embedding of these data can have an objective above {high}; this one reaches {low}."
     assert "proved by computations with a matrix of 178 rows" in reason
@@ -113,7 +112,7 @@ def test_words_for_every_outcome(status, fields, expected, absent):
 def test_the_two_claims_are_those_of_the_certificate():
     """What is said of the approximate problem and what is said of the exact one, each rounded to the safe side."""
     c = certificate(upper=10.123456789, error_below=0.0123456789, error_above=0.3)
-    claim, _, _, exact, _ = explain(PathRecord(2.0, np.eye(3), np.eye(3), np.ones(1), c, "optimal", 1, 1, 0.1), 3, 1e-6)
+    claim, _, _, exact, _ = explain(Fit("optimal", c, np.ones(1)), 3, 1e-6)
     for text, (low, high) in ((claim, (c.objective, c.upper_bound)), (exact, c.exact_interval)):
         shown = sorted(Decimal(number) for number in re.findall(r"\d+\.\d+", text.split(": at most")[0]))
         assert shown[0] <= Decimal(low) <= Decimal(high) <= shown[-1]

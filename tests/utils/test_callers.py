@@ -12,7 +12,6 @@ from elliptope import DiffusionMap, RKHSEmbedding, SDPEmbedding, bandwidth_path,
 from elliptope._utils.callers import underflows_to_zero, warn
 from elliptope.kernels import Gaussian, Laplacian, Matern, kernel_matrix
 from elliptope.kernels.bandwidth import knn_bandwidth, median_bandwidth
-from elliptope.report import write_report
 from elliptope.sdp import certify, solve
 
 X = np.random.default_rng(0).standard_normal((40, 3))
@@ -36,7 +35,6 @@ CALLS = {
     "RKHSEmbedding": lambda tmp: RKHSEmbedding(max_iter=1, regularization=1e-9).fit_transform(X),
     "DiffusionMap": lambda tmp: DiffusionMap(bandwidth=1e9).fit_transform(X),
     "bandwidth_path": lambda tmp: bandwidth_path(X, [1e-9, 2e-9], random_state=0),
-    "write_report": lambda tmp: write_report(FITTED, tmp / "page.html", bandwidths=[1e-9]),
 }
 
 

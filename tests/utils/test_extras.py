@@ -14,7 +14,7 @@ from elliptope._utils import arrays
 from elliptope.cli.tables.parquet import pyarrow
 from elliptope.distributed.cluster import find_client
 from elliptope.kernels import Neighbors
-from elliptope.plotting import SpectrumDisplay, interactive
+from elliptope.plotting import SpectrumDisplay
 
 X = np.random.default_rng(0).standard_normal((30, 2))
 FOR_DEVELOPERS = {"test", "benchmarks", "audit", "release", "docs", "dev"}
@@ -29,7 +29,6 @@ class Tensor:
 TASKS = {
     "plot": lambda: SpectrumDisplay([1.0]).plot(),
     "cli": pyarrow,
-    "notebook": lambda: interactive(SDPEmbedding()),
     "neighbors": lambda: SDPEmbedding(kernel=Neighbors("approximate")).fit(X),
     "anndata": lambda: elliptope.anndata.embed(None),
     "dask": find_client,
@@ -40,7 +39,6 @@ MODULES = [
     ("plot", "matplotlib"),
     ("cli", "pyarrow"),
     ("cli", "pyarrow.parquet"),
-    ("notebook", "plotly"),
     ("neighbors", "pynndescent"),
     ("anndata", "anndata"),
     ("dask", "dask.distributed"),

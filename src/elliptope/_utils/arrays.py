@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .extras import missing_module
+from .versions import missing_module
 
 Array = np.ndarray
 

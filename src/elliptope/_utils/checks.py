@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -179,12 +179,17 @@ def check_factor(name: str, value: Any, n: int) -> Array:
     return H
 
 
+def listing(names: Sequence[str], most: int) -> str:
+    """Names, separated by commas, and no more than ``most`` of them."""
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
+
+
 def name_rows(rows: Array) -> str:
     """Some row numbers in words, the first few of them if there are many."""
     if len(rows) == 1:
         return f"row {int(rows[0])} (counted from 0)"
-    more = f", … ({len(rows)} in all, counted from 0)" if len(rows) > _NAMED else " (counted from 0)"
-    return f"rows {', '.join(str(int(i)) for i in np.sort(rows)[:_NAMED])}{more}"
+    count = f"{len(rows)} in all, " if len(rows) > _NAMED else ""
+    return f"rows {listing([str(int(i)) for i in np.sort(rows)], _NAMED)} ({count}counted from 0)"
 
 
 def rename_rows(text: str, name: Callable[[int], str]) -> str:

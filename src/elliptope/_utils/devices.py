@@ -15,7 +15,7 @@ import numpy as np
 from .arrays import Array, as_numpy, has_single_precision, is_foreign, library
 from .callers import warn
 from .checks import name_rows
-from .extras import install, missing_module
+from .versions import install, missing_module
 
 _ALLOWED = "None, 'cpu', 'cuda', 'cuda:' with a number, or 'auto'"
 

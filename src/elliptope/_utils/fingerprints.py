@@ -1,4 +1,4 @@
-"""Short descriptions of values that tell them apart, for files that belong to certain data and parameters."""
+"""Short descriptions of parameters that tell their values apart."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import hashlib
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 # Hexadecimal digits of a hash that are kept: 64 bits, far beyond accidental agreement.
 _DIGITS = 16
@@ -21,9 +20,6 @@ def describe(value: Any) -> str:
     if isinstance(value, np.random.RandomState):
         _, keys, *rest = value.get_state(legacy=True)
         return f"RandomState at {rest} of {describe(keys)}"
-    if sparse.issparse(value):
-        parts = ", ".join(describe(part) for part in (value.data, value.indices, value.indptr))
-        return f"sparse matrix of shape {value.shape} with {parts}"
     if callable(value):
         named = value if hasattr(value, "__qualname__") else type(value)
         return f"{named.__module__}.{named.__qualname__}"

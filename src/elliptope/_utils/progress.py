@@ -9,8 +9,6 @@ import sys
 import time
 from collections.abc import Callable
 
-from .notebook import NotebookBar, open_output
-
 # Characters of a progress bar.
 _BAR_WIDTH = 20
 # Seconds before the time left is estimated.
@@ -25,15 +23,13 @@ def say(text: str, end: str = "\n") -> None:
 
 
 class ProgressBar:
-    """A line on standard error for every task done; on a terminal and in a notebook, a bar that is drawn over.
+    """A line on standard error for every task done; on a terminal, a bar that is drawn over.
 
     Such a bar estimates the time left: what is not done takes as long as what was done since ``start``.
     """
 
     def __init__(self, total: int, shown: bool, clock: Callable[[], float] = time.monotonic) -> None:
         self.total, self.shown, self.clock = total, shown, clock
-        output = open_output() if shown else None
-        self.notebook = None if output is None else NotebookBar(output)
         self.drawn = shown and sys.stderr is not None and sys.stderr.isatty()
         self.start(0)
 
@@ -45,11 +41,8 @@ class ProgressBar:
         """Show that ``done`` tasks are done, a part of one included."""
         if not self.shown:
             return
-        left = self._left(done) if self.drawn or self.notebook is not None else ""
+        left = self._left(done) if self.drawn else ""
         line = f"{int(done)}/{self.total}{left}  {text}"
-        if self.notebook is not None:
-            self.notebook.update(done / self.total, line)
-            return
         if self.drawn:
             full = int(_BAR_WIDTH * done / self.total)
             columns = shutil.get_terminal_size().columns - 1  # a full line would wrap, and could not be drawn over
@@ -64,9 +57,7 @@ class ProgressBar:
         return f", about {duration(spent * (self.total - done) / (done - before))} left"
 
     def close(self) -> None:
-        if self.notebook is not None:
-            self.notebook.close()
-        elif self.drawn:
+        if self.drawn:
             say("")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array
-from .._utils.extras import missing_module
+from .._utils.versions import missing_module
 from ..distributed.cluster import WORKER_SETTINGS, ClusterError
 from ..estimators.rkhs_embedding import RKHSEmbedding
 from .console import Console

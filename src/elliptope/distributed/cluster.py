@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any
 from uuid import uuid4
 
-from .._utils.extras import missing_module
+from .._utils.versions import missing_module
 
 # For workers that we start, settings of Dask. By default they give memory back to the system as soon as it is free, and to
 # get it again takes as long as many products. With these, arrays of up to 32 MB, the most that glibc allows, keep it.
@@ -102,12 +102,12 @@ class Cluster:
 
 
 _NO_WORKERS = (
-    "The cluster has had no workers for {:g} seconds, so that the fit cannot go on. Start workers and fit again; with "
-    "`checkpoint`, a fit goes on where it was. (The time is that of Dask's `distributed.comm.timeouts.connect`.)"
+    "The cluster has had no workers for {:g} seconds, so that the fit cannot go on. Start workers and fit again. "
+    "(The time is that of Dask's `distributed.comm.timeouts.connect`.)"
 )
 _NO_SCHEDULER = (
     "The connection to the scheduler of the cluster was lost, or its tasks were cancelled, so that the fit cannot go on. "
-    "Connect to a running one and fit again; with `checkpoint`, a fit goes on where it was."
+    "Connect to a running one and fit again."
 )
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,6 @@ from ..memory.device import check_device_memory, device_errors
 from ..operators.cuda.operator import CudaOperator
 from ..operators.cuda.products import Products, Profile
 from .cluster import Cluster, send, task
-from .log import NO_LOG, ProductLog
 
 
 class DistributedCudaOperator(CudaOperator):
@@ -38,8 +36,6 @@ class DistributedCudaOperator(CudaOperator):
         "cuda", or "cuda:" with a number: the device of every worker.
     cluster : Cluster, optional
         The current client's by default.
-    log : ProductLog, optional
-        Keeps the products.
     """
 
     def __init__(
@@ -50,14 +46,13 @@ class DistributedCudaOperator(CudaOperator):
         *,
         device: str = "cuda",
         cluster: Cluster | None = None,
-        log: ProductLog = NO_LOG,
     ) -> None:
         self._cluster = Cluster() if cluster is None else cluster
-        self._device, self._log = device, log
+        self._device = device
         super().__init__(kernel, torch.tensor(X, device=client_device(device)), sample_weight)
 
     def _make(self, kind: Callable[[Any, Profile, bool], Products], Z: Any, profile: Profile, dot: bool) -> Any:
-        return RemoteProducts(ProductMaker(kind, profile, dot, self._device), as_numpy(Z), self._cluster, self._log)
+        return RemoteProducts(ProductMaker(kind, profile, dot, self._device), as_numpy(Z), self._cluster)
 
 
 def client_device(device: str) -> Any:
@@ -85,8 +80,8 @@ class ProductMaker:
 class RemoteProducts:
     """Products with the kernel matrix of points Z, (n, p), hollow, computed by workers."""
 
-    def __init__(self, maker: ProductMaker, Z: Array, cluster: Cluster, log: ProductLog) -> None:
-        self._maker, self._cluster, self._log = maker, cluster, log
+    def __init__(self, maker: ProductMaker, Z: Array, cluster: Cluster) -> None:
+        self._maker, self._cluster = maker, cluster
         self.grid = maker.kind.grid_of(len(Z))
         self._points = cluster.keep([send("points", Z)])[0]
         self._workers: list[str] | None = None
@@ -94,16 +89,12 @@ class RemoteProducts:
 
     def hollow_matmat(self, V: Any, squared: bool = False) -> Any:
         """As :meth:`Products.hollow_matmat`, with V on the device of the client."""
-        sent = np.ascontiguousarray(as_numpy(V))
-        return like(V, self._log.product(sent, f"{self._maker.kind.__name__} {squared}", partial(self._product, squared)))
-
-    def _product(self, squared: bool, V: Array) -> Array:
         self._prepare()
         shares, count = self.grid.shares, 1
         while count < min(shares, len(self._made)):
             count *= 2
         parts = [range(k * shares // count, (k + 1) * shares // count) for k in range(count)]
-        sent = self._cluster.keep([send("thin-matrix", V)])[0]
+        sent = self._cluster.keep([send("thin-matrix", np.ascontiguousarray(as_numpy(V)))])[0]
         who = [k % len(self._made) for k in range(count)]
         products = [
             task("kernel-product", multiply, self._made[k], sent, squared, part) for k, part in zip(who, parts, strict=True)
@@ -111,7 +102,7 @@ class RemoteProducts:
         found = self._cluster.keep(products, None if self._workers is None else [self._workers[k] for k in who])
         while len(found) > 1:
             found = [task("sum-of-products", operator.add, *found[k : k + 2]) for k in range(0, len(found), 2)]
-        return np.array(self._cluster.results(found)[0])  # a copy: what has travelled may not be written to
+        return like(V, self._cluster.results(found)[0])  # a copy: what has travelled may not be written to
 
     def _prepare(self) -> None:
         """Have the points on the device of every worker; again where workers have come or gone."""

@@ -22,7 +22,6 @@ from ..operators.tiled.gaussian import GaussianTiles, gaussian_coordinates
 from ..operators.tiled.operator import TiledOperator, make_tiles
 from ..operators.tiled.tiles import BlockTiles, Tiles, flatten
 from .cluster import Cluster, send, task
-from .log import NO_LOG, ProductLog
 from .order import BLOCK_ROWS, Part, assign, cut_at_borders, cut_rows, cut_work, fold, pairs_in
 from .rows import RowBlocks
 
@@ -62,8 +61,6 @@ class DistributedOperator(TiledOperator):
         The current client's by default.
     block_rows : int
         Rows of a block, at least. The sums depend on it, and on nothing else of the cluster.
-    log : ProductLog, optional
-        Keeps the products.
     """
 
     def __init__(
@@ -75,10 +72,9 @@ class DistributedOperator(TiledOperator):
         rows: RowBlocks | None = None,
         cluster: Cluster | None = None,
         block_rows: int = BLOCK_ROWS,
-        log: ProductLog = NO_LOG,
     ) -> None:
         self._cluster = Cluster() if cluster is None else cluster
-        self._given, self._block_rows, self._log = rows, block_rows, log
+        self._given, self._block_rows = rows, block_rows
         super().__init__(kernel, X, sample_weight)
 
     def _make_tiles(self, kernel: Kernel, X: Array) -> tuple[Tiles, TileErrors]:
@@ -86,7 +82,7 @@ class DistributedOperator(TiledOperator):
         maker = TileMaker(kernel, X.mean(axis=0) if isinstance(local, GaussianTiles) else None)
         rows = RowBlocks.of_array(X) if self._given is None else self._given
         kept = KeptRows(self._cluster, rows, maker, cut_rows(len(X), self._block_rows))
-        return DistributedTiles(len(X), kept, maker, self._log), errors
+        return DistributedTiles(len(X), kept, maker), errors
 
 
 class KeptRows:
@@ -112,9 +108,9 @@ class KeptRows:
 class DistributedTiles(Tiles):
     """Tiles that workers make of the rows that they keep."""
 
-    def __init__(self, n: int, kept: KeptRows, maker: TileMaker, log: ProductLog) -> None:
+    def __init__(self, n: int, kept: KeptRows, maker: TileMaker) -> None:
         super().__init__(n, 1, maker.dtype)
-        self._kept, self._maker, self._log = kept, maker, log
+        self._kept, self._maker = kept, maker
 
     def filler(self, rows: slice, columns: slice) -> Any:
         raise TypeError("The tiles are on the workers.")
@@ -122,16 +118,11 @@ class DistributedTiles(Tiles):
     def in_single(self) -> Tiles | None:
         if self._maker.centre is None:
             return None
-        return DistributedTiles(self.n, self._kept, replace(self._maker, dtype=np.float32), self._log)
+        return DistributedTiles(self.n, self._kept, replace(self._maker, dtype=np.float32))
 
     def hollow_matmat(self, V: Array, squared: bool = False) -> Array:
         V, scale = self.scaled(np.asarray(V, dtype=np.float64))
-        V = np.ascontiguousarray(V, dtype=self.dtype)
-        G = self._log.product(V, f"{np.dtype(self.dtype)} {squared}", partial(self._product, squared=squared))
-        return np.asfortranarray(G * scale)
-
-    def _product(self, V: Array, squared: bool) -> Array:
-        kept = self._kept
+        V, kept = np.ascontiguousarray(V, dtype=self.dtype), self._kept
         cluster, blocks, parts = kept.cluster, kept.blocks, kept.parts()
         runs = cut_at_borders(parts, len(blocks))
         sent = cluster.keep(send("thin-matrix", V[blocks[run[0]].start : blocks[run[-1]].stop]) for run in runs)
@@ -145,7 +136,7 @@ class DistributedTiles(Tiles):
         products = dict(zip(parts, cluster.keep(map(product, parts), kept.workers), strict=True))
         whole = range(len(blocks))
         total = fold((whole, whole), products.get, partial(task, "sum-of-products"))
-        return flatten(cluster.results([total])[0])[: self.n]
+        return np.asfortranarray(flatten(cluster.results([total])[0])[: self.n] * scale)
 
 
 def _share(blocks: int, threads: dict[str, int]) -> tuple[list[Part], list[str] | None]:

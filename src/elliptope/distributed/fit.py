@@ -11,19 +11,17 @@ from scipy import sparse
 from .._utils.arrays import Array, is_dask
 from .._utils.checks import check_integer
 from .._utils.devices import check_device, on_cpu, refuse_device
+from .._utils.threads import count_threads
 from ..kernels.base import FittedFormula, FittedKernel, KernelRule
 from ..kernels.metrics import RowError
 from ..kernels.neighborhoods import NeighborhoodRule
-from ..kernels.overlap import Overlap
 from ..operators.base import KernelOperator
-from ..operators.sparse import SparseOperator, is_made_dense
+from ..operators.sparse import SparseOperator
 from .cluster import Cluster
 from .exact import DistributedOperator
-from .log import NO_LOG, ProductLog
 from .neighbors import fit_neighbors
 from .plan import check_client, check_workers
 from .rows import RowBlocks, collect, collect_vector
-from .sparse import DistributedSparseOperator
 
 # What the parameter `operator` is called with for a fit on a cluster.
 DASK = "dask"
@@ -36,7 +34,6 @@ class RemoteFit:
     cluster: Cluster
     rows: RowBlocks | None
     device: str | None = None  # of every worker; None for their CPUs
-    log: ProductLog = NO_LOG
 
     def build(
         self, rule: KernelRule, X: Array, support: Array, w: Array, parameters: dict[str, Any]
@@ -46,12 +43,12 @@ class RemoteFit:
             return self._on_devices(rule, X, support, w, parameters)
         rows = RowBlocks.of_array(X[support]) if self.rows is None else self.rows.select(support)
         k = parameters["n_neighbors"] if isinstance(rule, NeighborhoodRule) else None
-        check_workers(self.cluster, len(support), X.shape[1], k, isinstance(rule, Overlap))
+        check_workers(self.cluster, len(support), X.shape[1], k)
         if isinstance(rule, NeighborhoodRule):
             return self._neighbors(rule, X, support, rows, w, **parameters)
         kernel = rule.fit(X, support, **parameters)
         assert isinstance(kernel, FittedFormula)
-        return kernel, DistributedOperator(kernel.formula, kernel.points, w, rows=rows, cluster=self.cluster, log=self.log)
+        return kernel, DistributedOperator(kernel.formula, kernel.points, w, rows=rows, cluster=self.cluster)
 
     def _on_devices(
         self, rule: KernelRule, X: Array, support: Array, w: Array, parameters: dict[str, Any]
@@ -61,7 +58,7 @@ class RemoteFit:
         assert self.device is not None
         kernel = rule.fit(X, support, **parameters)
         assert isinstance(kernel, FittedFormula)
-        J = DistributedCudaOperator(kernel.formula, kernel.points, w, device=self.device, cluster=self.cluster, log=self.log)
+        J = DistributedCudaOperator(kernel.formula, kernel.points, w, device=self.device, cluster=self.cluster)
         return kernel, J
 
     def client_device(self) -> Any | None:
@@ -82,21 +79,22 @@ class RemoteFit:
         n_neighbors: int,
         n_jobs: int | None,
     ) -> tuple[FittedKernel, KernelOperator]:
-        if is_made_dense(len(support)):  # here
-            small = rule.fit(X, support, n_neighbors=n_neighbors, n_jobs=n_jobs)
-            return small.without_matrix(), SparseOperator(small.matrix(), w)
         check_integer("n_neighbors", n_neighbors, 2)
+        n_threads = count_threads(n_jobs)
         try:
-            kernel, K = fit_neighbors(rule, X[support], rows, n_neighbors, self.cluster)
+            kernel = fit_neighbors(rule, X[support], rows, n_neighbors, n_threads, self.cluster)
         except RowError as error:
             raise RowError(error.message, support[error.rows]) from None
-        return kernel, DistributedSparseOperator(K, w, self.log)
+        return kernel, SparseOperator(kernel.matrix(), w, n_threads)
 
 
-def find_cluster(X: Any, sample_weight: Any, operator: str, device: Any = None) -> tuple[Any, Any, RemoteFit | None]:
+def find_cluster(
+    X: Any, sample_weight: Any, operator: str, device: Any = None, n_neighbors: int | None = None
+) -> tuple[Any, Any, RemoteFit | None]:
     """Rows and weights, here, and the cluster for a fit to them; None for it where the fit is to be here, too.
 
-    Chunks of Dask are fitted by its cluster, unless another ``operator`` was asked for.
+    Chunks of Dask are fitted by its cluster, unless another ``operator`` was asked for. ``n_neighbors`` is None for a kernel
+    of all pairs.
     """
     remote = operator == DASK or (is_dask(X) and operator == "auto")
     if not remote and not is_dask(X) and not is_dask(sample_weight):
@@ -107,7 +105,7 @@ def find_cluster(X: Any, sample_weight: Any, operator: str, device: Any = None) 
         refuse_device(device, X, "a fit on a cluster")  # tensors
     cluster, rows, shape = Cluster(), None, getattr(X, "shape", ())
     if remote and len(shape) == 2 and all(isinstance(size, Integral) for size in shape):
-        check_client(*shape)
+        check_client(X.shape[0], X.shape[1], n_neighbors)
     if is_dask(X):
         X, rows = collect(X, cluster)
     return on_cpu(X), on_cpu(collect_vector(sample_weight, cluster)), RemoteFit(cluster, rows, there) if remote else None

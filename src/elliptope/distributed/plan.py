@@ -11,23 +11,25 @@ from .cluster import Cluster
 from .exact import shares_of_work
 from .order import cut_rows
 
-_DOUBLE, _SINGLE, _INDEX = 8, 4, 4
+_DOUBLE = 8
 # Thin matrices that a worker holds together: those sent, their products, and sums that are being joined.
 _THIN = 3
 # Python, its libraries and what Dask keeps.
 _FIXED = 2**28
-# Entries of a row of a neighbour kernel, by neighbours: either point may have found the other.
-_BOTH = 2
-# Lists of pairs that exist together while rows are exchanged.
-_LISTS = 3
+# Lists of pairs, three numbers each, that exist together while the nearest are picked.
+_LISTS = 4
 # Workers up to which a number that would do is looked for.
 _MOST_WORKERS = 4096
 
 
-def check_client(n: int, p: int, memory: Memory | None = None) -> None:
-    """Raise where the rows of a fit, and the thin matrices of its solver, do not fit into the memory of this process."""
+def check_client(n: int, p: int, n_neighbors: int | None = None, memory: Memory | None = None) -> None:
+    """Raise where the rows of a fit, and the thin matrices of its solver, do not fit into the memory of this process.
+
+    A kernel matrix of neighbours, which the client has too, counts; ``n_neighbors`` is None for a kernel of all pairs.
+    """
     memory = available_memory() if memory is None else memory
-    need = estimate_memory(n, p, operator="tiled")
+    sparse = {} if n_neighbors is None else {"n_neighbors": n_neighbors}
+    need = estimate_memory(n, p, operator="sparse" if sparse else "tiled", **sparse)
     if memory.bytes is not None and need > memory.bytes:
         raise InsufficientMemoryError(
             f"Not enough memory for the client. It keeps the model and the thin matrices of {n} rows of {p} features, about "
@@ -36,7 +38,7 @@ def check_client(n: int, p: int, memory: Memory | None = None) -> None:
         )
 
 
-def check_workers(cluster: Cluster, n: int, p: int, n_neighbors: int | None, overlap: bool = False) -> None:
+def check_workers(cluster: Cluster, n: int, p: int, n_neighbors: int | None) -> None:
     """Raise where a worker would need more memory than it may use; ``n_neighbors`` is None for a kernel of all pairs."""
     limit, threads = cluster.memory(), list(cluster.threads().values())
     if limit is None or not threads:
@@ -45,7 +47,7 @@ def check_workers(cluster: Cluster, n: int, p: int, n_neighbors: int | None, ove
     def need(threads: list[int]) -> int:
         if n_neighbors is None:
             return exact_need(n, p, threads)
-        return neighbor_need(n, p, n_neighbors, len(threads), overlap, limit)
+        return neighbor_need(n, p, n_neighbors, len(threads), limit)
 
     if need(threads) <= limit:
         return
@@ -65,11 +67,7 @@ def exact_need(n: int, p: int, threads: list[int]) -> int:
     return _FIXED + _DOUBLE * (rows * (2 * p + _THIN * WIDTH) + n * p // len(threads))
 
 
-def neighbor_need(n: int, p: int, k: int, workers: int, overlap: bool, limit: int) -> int:
-    """Bytes of a worker that keeps its part of the kernel in three forms, and of its search or its exchange of pairs."""
-    own = -(-n // workers)
-    stored = own * _BOTH * k * (2 * (_DOUBLE + _INDEX) + _SINGLE + _INDEX)
+def neighbor_need(n: int, p: int, k: int, workers: int, limit: int) -> int:
+    """Bytes of a worker that searches among all points, or segments of them, and keeps the pairs that it has found."""
     search = min(4 * _DOUBLE * n * p, limit // 4)
-    lists = _LISTS * own * _BOTH * k * 3 * _DOUBLE + (n * k * (_INDEX + _INDEX) if overlap else 0)
-    thin = _THIN * _DOUBLE * WIDTH * min(n, own * (1 + _BOTH * k))  # at most one row of another worker for every entry
-    return _FIXED + stored + max(search, lists) + thin
+    return _FIXED + search + _LISTS * -(-n // workers) * k * 3 * _DOUBLE

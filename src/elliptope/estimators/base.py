@@ -141,8 +141,9 @@ class KernelEmbedding(Embedding):
     def score_samples(self, X: Array) -> Array:
         r"""Log density of the training points at each row, up to a constant: :math:`\log m_e(x)`.
 
-        Low for outliers. A training point counts itself, so that its score is at least the log of its own weight; scores of
-        training points and of new ones are not on one scale. For ``kernel="precomputed"``, X is the cross-kernel block.
+        Low for outliers, unless the kernel is one of neighbours: points far from all others have neighbours, too. A training
+        point counts itself, so that its score is at least the log of its own weight; scores of training points and of new
+        ones are not on one scale. For ``kernel="precomputed"``, X is the cross-kernel block.
         """
         return as_given(self._score_rows(self._check_new(X), device=self._device_for(X)), X)
 

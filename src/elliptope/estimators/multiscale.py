@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Real
@@ -129,21 +128,16 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
 
     @with_callbacks
     @underflows_to_zero
-    def fit(
-        self, X: Array, y: Any = None, sample_weight: Array | None = None, checkpoint: str | os.PathLike | None = None
-    ) -> MultiscaleEmbedding:
-        """Solve the programs of all scales on the rows of ``X``.
-
-        ``sample_weight`` and ``checkpoint`` as for :class:`~elliptope.SDPEmbedding`.
-        """
+    def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> MultiscaleEmbedding:
+        """Solve the programs of all scales on the rows of ``X``; ``sample_weight`` as for ``SDPEmbedding``."""
         settings = self._check_parameters()
         begin_callbacks(self, len(settings[0]))
-        posed = pose(X, sample_weight, self, checkpoint=checkpoint)
+        posed = pose(X, sample_weight, self)
         with device_errors(posed.device):
             return self._fit(posed, *settings)._follow(X)
 
     def _fit(self, posed: Posed, times: list[int], spreads: list[float] | None, weights: list[float]) -> MultiscaleEmbedding:
-        given, posed = posed.sample.w, posed.weighted_by_density(float(self.density))
+        posed = posed.weighted_by_density(float(self.density))
         self._check_width(len(posed.given.w))
         A = posed.operator
         spreads = _spreads(times, A.n) if spreads is None else spreads
@@ -159,7 +153,7 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
             scale, value = self._fit_scale(posed, d, *setting, interrupted)
             scales, values = (*scales, scale), [*values, value]
         extension = posed.extension(np.hstack(values))
-        training = MultiscaleTraining(posed.sample.rows, None, extension, scales, as_numpy(given))
+        training = MultiscaleTraining(posed.sample.rows, None, extension, scales)
         Z = np.hstack([scale.weight * unit_rows(scale.components) for scale in scales])
         Z = posed.at_all_rows(Z, lambda X, numbers: _embed(training, X, numbers, self.n_jobs, posed.device))
         width = self._width(Z.shape[1])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,8 @@ from .._utils.arrays import Array, as_numpy
 from .._utils.callers import warn
 from .._utils.checks import check_choice, check_integer
 from .._utils.devices import find_device, on_cpu
-from .._utils.fingerprints import describe
 from .._utils.threads import count_threads
-from .._version import __version__
 from ..distributed.fit import DASK, check_rule, find_cluster
-from ..distributed.log import ProductLog
 from ..kernels.base import FittedFormula, FittedKernel, KernelRule
 from ..kernels.choice import KERNEL_NAMES, NamedKernel, find_kernel, unknown_kernel
 from ..kernels.neighborhoods import few_neighbors
@@ -30,18 +26,14 @@ from ..memory.planner import choose_operator, size_of
 from ..operators import DenseOperator, KernelOperator, SparseOperator, TiledOperator
 from ..operators.base import Operator
 from ..operators.polynomial import diffused_cost, diffused_values
-from .data import Rows, validate_rows
-from .diagonals import KernelDiagonal
+from .data import Rows, Sample, distinct_points, validate_rows, weighted_rows
+from .diagonals import KernelDiagonal, SpreadDirections
 from .extension import Extension
-from .sample import Sample, distinct_points, weighted_rows
-from .spread import SpreadDirections
 
 # Weights below this part of the largest count as zero: squares of them would.
 _NO_WEIGHT = 1e-100
-# Parameters that products do not depend on.
-_IMMATERIAL = ("n_jobs", "device", "verbose", "n_components", "normalize")
 # Points from which on a thin matrix is larger than the cache of a core: where near points have near numbers, products with a
-# sparse kernel then take half the time, and the workers of a cluster need few rows of each other.
+# sparse kernel then take half the time.
 _BEYOND_CACHE = 10_000
 # Rows from which on device="auto" takes a device, with a kernel of neighbours and with others; docs/gpu.md has the evidence.
 _WORTH_A_DEVICE = {"sparse": 50_000, "tiled": 5_000, "dense": 5_000}
@@ -108,21 +100,19 @@ class Posed:
         return full
 
 
-def pose(X: Any, sample_weight: Any, estimator: Any, *, only: str | None = None, checkpoint: Any = None) -> Posed:
+def pose(X: Any, sample_weight: Any, estimator: Any, *, only: str | None = None) -> Posed:
     """The program of ``estimator``, whose parameters are read and which is left as it is.
 
-    ``only`` names the operator of an estimator that has no choice of operators. ``checkpoint`` is a file for the products of
-    a fit on a cluster.
+    ``only`` names the operator of an estimator that has no choice of operators.
     """
     check_choice("normalize", estimator.normalize, (None, "unit"))
     n_jobs = count_threads(estimator.n_jobs)
     rule = _find_rule(estimator, X)
-    X, sample_weight, remote = find_cluster(X, sample_weight, getattr(estimator, "operator", "auto"), estimator.device)
+    asked, k = getattr(estimator, "operator", "auto"), estimator.n_neighbors if "n_neighbors" in rule.parameters else None
+    X, sample_weight, remote = find_cluster(X, sample_weight, asked, estimator.device, k)
     if remote is not None:
         check_rule(rule, X, estimator.kernel, remote.device)
         operator, device = DASK, remote.client_device()
-    elif checkpoint is not None:
-        raise ValueError("`checkpoint` must be None unless the fit is on a cluster, by operator='dask' or with dask arrays.")
     else:
         device = find_device(estimator.device, X)
         X, sample_weight = on_cpu(X), on_cpu(sample_weight)
@@ -137,8 +127,6 @@ def pose(X: Any, sample_weight: Any, estimator: Any, *, only: str | None = None,
     if "n_neighbors" in parameters:
         parameters["n_neighbors"] = _n_neighbors(parameters["n_neighbors"], len(sample.w))
     if remote is not None:
-        if checkpoint is not None:
-            remote.log = ProductLog(checkpoint, _fingerprint(given, estimator))
         kernel, J = remote.build(rule, given.X, sample.rows, sample.w, parameters)
     else:
         with device_errors(device):
@@ -160,17 +148,6 @@ def _find_rule(estimator: Any, X: Any) -> KernelRule:
             f"take one."
         )
     return rule
-
-
-def _fingerprint(given: Rows, estimator: Any) -> dict[str, str]:
-    """What a fit depends on, by the name of each."""
-    if not isinstance(estimator.random_state, Integral):
-        raise ValueError(
-            f"`random_state` must be an integer where there is a checkpoint, so that the fit can be repeated, got "
-            f"{estimator.random_state!r}."
-        )
-    parameters = {name: describe(value) for name, value in estimator.get_params().items() if name not in _IMMATERIAL}
-    return {"X": describe(given.X), "sample_weight": describe(given.w), "elliptope.__version__": __version__, **parameters}
 
 
 def check_seed(random_state: Any) -> np.random.RandomState:

@@ -18,9 +18,8 @@ from ..memory.planner import choose_operator
 from ..operators import RegularizedOperator, weight_unit
 from ..operators.matrix import DenseMatrix
 from ..theory import constants as theory
-from .data import Rows, validate_rows
+from .data import Rows, Sample, closest_pair, distinct_points, validate_rows
 from .diagonals import CallableDiagonal, given_diagonal
-from .sample import Sample, closest_pair, distinct_points
 
 # Order of the Matérn kernel by default: functions with one continuous derivative, which is what the theory asks for.
 _DEFAULT_NU = 1.5

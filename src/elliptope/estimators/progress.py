@@ -1,4 +1,4 @@
-"""Progress of a fit: lines on the terminal, a bar in a notebook, and scikit-learn's callbacks where its version has them."""
+"""Progress of a fit: lines of text, and scikit-learn's callbacks where its version has them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from functools import wraps
 from itertools import islice
 from typing import Any
 
-from .._utils.notebook import NotebookBar, open_output
 from ..sdp import Progress
 
 try:
@@ -68,8 +67,6 @@ def progress_callback(estimator: Any, verbose: bool) -> Iterator[Callable[[Progr
     if context is None and not verbose:
         yield None
         return
-    output = open_output() if verbose else None
-    bar = None if output is None else NotebookBar(output)
     done = 0
 
     def count(share: float) -> bool:
@@ -81,22 +78,17 @@ def progress_callback(estimator: Any, verbose: bool) -> Iterator[Callable[[Progr
         return stop
 
     def report(progress: Progress) -> bool:
-        share = _share(progress, estimator.tol)
-        if bar is not None:
-            bar.update(share, str(progress))
-        elif verbose:
+        if verbose:
             print(progress)
         if context is None:
             return False
         _, iterations = islice(context, 2)
         stop = _run_task(estimator, iterations, "iteration", {"progress": progress})
-        return count(share) or stop
+        return count(_share(progress, estimator.tol)) or stop
 
     yield report
     if context is not None:
         count(1.0)
-    if bar is not None:
-        bar.close()
 
 
 def _run_task(estimator: Any, context: Any, name: str, metadata: Any = None) -> bool:

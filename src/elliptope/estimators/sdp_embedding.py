@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -189,14 +188,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
 
     @with_callbacks
     @underflows_to_zero
-    def fit(
-        self,
-        X: Array,
-        y: Any = None,
-        sample_weight: Array | None = None,
-        start: Array | None = None,
-        checkpoint: str | os.PathLike | None = None,
-    ) -> SDPEmbedding:
+    def fit(self, X: Array, y: Any = None, sample_weight: Array | None = None, start: Array | None = None) -> SDPEmbedding:
         """Solve the SDP on the rows of ``X`` (or on the kernel matrix ``X`` when precomputed).
 
         ``sample_weight`` are quadrature weights w: a weight of two is a point given twice; a point of weight zero, or below
@@ -206,12 +198,11 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         random one, such as that of the same rows at a nearby bandwidth; only the directions of its rows count. The optimum
         does not depend on it.
 
-        X may be an array or a data frame of Dask; see :mod:`elliptope.distributed`. ``checkpoint`` is then a file that keeps
-        the products, for the same fit to go on from should the cluster fail.
+        X may be an array or a data frame of Dask; see :mod:`elliptope.distributed`.
         """
         self._check_parameters()
         begin_callbacks(self)
-        posed = pose(X, sample_weight, self, checkpoint=checkpoint)
+        posed = pose(X, sample_weight, self)
         with device_errors(posed.device):
             return self._fit_posed(posed, start)._follow(X)
 
@@ -279,11 +270,6 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         """With lengths, whatever ``normalize`` is: the learned kernel has them."""
         rows = self._check_new(X)
         return _embed(self.training_, rows, None, None, self.n_jobs, self._device_for(X))
-
-    def _components_at(self, posed: Posed) -> Array:
-        """All components at all rows of the fit, with their lengths, (N, r)."""
-        training, n_jobs, device = self.training_, self.n_jobs, posed.device
-        return posed.at_all_rows(training.components, lambda X, numbers: _embed(training, X, numbers, None, n_jobs, device))
 
     def _check_parameters(self) -> None:
         self._check_solver_parameters()

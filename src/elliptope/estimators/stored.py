@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..kernels.base import FittedFormula
 from ..kernels.given import PrecomputedKernel
 from ..kernels.metrics import METRICS
-from ..kernels.neighborhoods import SEARCHES, GraphKernel, NeighborKernel
+from ..kernels.neighborhoods import GraphKernel, NeighborKernel
 from ..kernels.neighbors import Neighbors
 from ..kernels.overlap import Overlap
 from ..kernels.stationary import Gaussian, Laplacian, Matern
@@ -19,13 +19,12 @@ from ..persistence.models import Table, register
 from ..persistence.objects import OneOf, Several, Shared
 from ..persistence.parameters import ParameterKinds
 from ..sdp import Certificate, NullSpace
-from .diagonals import ConstantDiagonal, KernelDiagonal, NearestDiagonal
+from .diagonals import ConstantDiagonal, KernelDiagonal, NearestDiagonal, SpreadDirections
 from .diffusion_map import DiffusionMap
 from .extension import Extension, LinearExtension
 from .multiscale import MultiscaleEmbedding
 from .rkhs_embedding import RKHSEmbedding
 from .sdp_embedding import SDPEmbedding
-from .spread import SpreadDirections
 from .training import DiffusionTraining, MultiscaleTraining, RKHSTraining, Scale, SDPTraining
 
 _FORMULAS: dict[type, dict[str, Field]] = {
@@ -34,7 +33,6 @@ _FORMULAS: dict[type, dict[str, Field]] = {
     Matern: {"bandwidth": Number(), "nu": Number()},
 }
 _NEIGHBORHOODS: dict[str, Field] = {
-    "search": Choice(SEARCHES),
     "metric": Optional(Choice(METRICS)),
     "metric_params": Optional(Numbers("p", "w", "V", "VI")),
 }
@@ -119,7 +117,7 @@ _NULL_SPACE = OneOf(
         }
     }
 )
-CERTIFICATE = OneOf(
+_CERTIFICATE = OneOf(
     {
         Certificate: {
             "objective": Number(),
@@ -138,13 +136,13 @@ CERTIFICATE = OneOf(
         }
     }
 )
-STATUS = Choice(("optimal", "degenerate", "unconfirmed", "max_iter", "interrupted"))
+_STATUS = Choice(("optimal", "degenerate", "unconfirmed", "max_iter", "interrupted"))
 _SCALE: dict[str, Field] = {
     "diffusion_time": Integer(low=1),
     "spread": Number(),
     "weight": Number(positive=True),
-    "certificate": CERTIFICATE,
-    "status": STATUS,
+    "certificate": _CERTIFICATE,
+    "status": _STATUS,
     "eigenvalues": Floats("r"),
     "n_iter": Integer(),
     "n_products": Integer(),
@@ -166,7 +164,6 @@ _TRAINING: dict[type, dict[str, Field]] = {
     | {
         "extension": _EXTENSION_OF_SCALES,
         "scales": Several(OneOf({Scale: _SCALE}), own=("r",)),
-        "own_weights": Floats("n", positive=True),
     },
     DiffusionTraining: _ROWS | {"extension": _EXTENSION, "factor": Floats("r")},
     RKHSTraining: _ROWS
@@ -184,8 +181,8 @@ _COMMON: dict[str, Field] = {
     "embedding_": Floats("N", "k", single=True),
 }
 _CERTIFIED: dict[str, Field] = {
-    "certificate_": CERTIFICATE,
-    "status_": STATUS,
+    "certificate_": _CERTIFICATE,
+    "status_": _STATUS,
     "n_iter_": Integer(),
     "n_products_": Integer(),
     "eigenvalues_": Floats("r"),

@@ -9,9 +9,8 @@ import numpy as np
 
 from .._utils.arrays import Array
 from ..sdp import Certificate
-from .diagonals import SampledDiagonal
+from .diagonals import SampledDiagonal, SpreadDirections
 from .extension import Extension, LinearExtension
-from .spread import SpreadDirections
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +34,6 @@ class Training:
     def weights(self) -> Array:
         """(n,): those of the program."""
         return self.extension.w
-
-    @property
-    def given_weights(self) -> Array:
-        """(n,): ``sample_weight``, of equal rows together."""
-        return self.weights
 
     @property
     def log_density(self) -> Array:
@@ -85,11 +79,6 @@ class MultiscaleTraining(Training):
 
     extension: Extension
     scales: tuple[Scale, ...]
-    own_weights: Array  # (n,): before they were multiplied by a power of the density
-
-    @property
-    def given_weights(self) -> Array:
-        return self.own_weights
 
     def __post_init__(self) -> None:
         columns = sum(scale.components.shape[1] for scale in self.scales)

@@ -32,13 +32,10 @@ _GROUP = 256
 _NOTHING = 1e-153
 
 
-def search_for(
-    X: Rows, n_neighbors: int, search: str, n_jobs: int, metric: Metric, device: Any | None
-) -> Search | SparseSearch:
+def search_for(X: Rows, n_neighbors: int, n_jobs: int, metric: Metric, device: Any | None) -> Search | SparseSearch:
     """As :func:`make_search`; on a ``device``, where dense rows are compared by Euclidean distances, all of them."""
-    everywhere = device is None or search == "approximate" or sparse.issparse(X)
-    if everywhere or not (isinstance(metric, Minkowski) and metric.order == 2):
-        return make_search(X, n_neighbors, search, n_jobs, metric)
+    if device is None or sparse.issparse(X) or not (isinstance(metric, Minkowski) and metric.order == 2):
+        return make_search(X, n_neighbors, n_jobs, metric)
     return DeviceSearch(X, n_neighbors, n_jobs, device, metric)
 
 

@@ -11,9 +11,8 @@ import numpy as np
 from .._utils.arrays import Array
 from .._utils.blocks import blocks, rows_per_block
 from .._utils.checks import as_real
-from .base import CACHED_ENTRIES, FittedKernel, Kernel, KernelRule
+from .base import CACHED_ENTRIES, DenseRows, FittedKernel, Kernel, KernelRule, LogRows
 from .checks import KERNEL_ROUNDING, check_kernel_matrix
-from .rows import DenseRows, LogRows
 
 # Points of a block when a kernel's diagonal has to be read off blocks.
 _DIAGONAL_BLOCK = 64

@@ -22,11 +22,14 @@ from scipy import sparse
 
 from .._utils.arrays import Array
 from .._utils.blocks import rows_per_block
-from .._utils.checks import check_choice, check_integer
+from .._utils.checks import check_integer
 from .._utils.threads import count_threads
 from .base import SPARSE_ROW_ENTRIES, KernelRule, SparseKernel
 from .device_search import search_for
-from .graphs import (
+from .metrics import PRECOMPUTED, Metric, OtherMetric, RowError, check_metric, make_metric
+from .pairs import (
+    RIM,
+    canonical,
     check_distances,
     check_range,
     check_scales,
@@ -34,25 +37,22 @@ from .graphs import (
     entries,
     graph_of,
     has_empty_diagonal,
+    kth_distances,
     replace_rows,
     rows_of_distances,
     unique_entries,
     with_itself,
 )
-from .metrics import PRECOMPUTED, Metric, OtherMetric, RowError, check_metric, make_metric
-from .pairs import RIM, canonical, find_rows, kth_distances
 from .search import Search
 from .sparse_search import SparseSearch
 
-SEARCHES = ("exact", "approximate")
 _DEFAULT_METRIC = "euclidean"
 
 
 @dataclass(frozen=True)
 class NeighborhoodRule(KernelRule):
-    """Which neighbours count, and how they are found: what :class:`Neighbors` and :class:`Overlap` share."""
+    """Which neighbours count: what :class:`Neighbors` and :class:`Overlap` share."""
 
-    search: str = "exact"
     metric: str | Callable[..., float] | None = None
     metric_params: dict[str, Any] | None = None
 
@@ -60,12 +60,11 @@ class NeighborhoodRule(KernelRule):
     parameters = ("n_neighbors", "n_jobs")
     uses_device = True
     scale_parameter = "n_neighbors"
-    psd = False
     accepts_sparse = True
     merges_equal_rows = True
+    needs_graph = False  # whether rows of new points depend on the distances between training points
 
     def __post_init__(self) -> None:
-        check_choice("search", self.search, SEARCHES)
         if self.metric is not None:
             check_metric(self.metric)
         if self.metric_params is not None and not isinstance(self.metric_params, dict):
@@ -74,11 +73,6 @@ class NeighborhoodRule(KernelRule):
     @property
     def pairwise(self) -> bool:  # type: ignore[override]
         return isinstance(self.metric, str) and self.metric == PRECOMPUTED
-
-    @property
-    def needs_graph(self) -> bool:
-        """Whether rows of new points depend on what was found of the distances between training points."""
-        return self.search == "approximate"
 
     def for_metric(self, metric: Any) -> Self:
         check_metric(metric)
@@ -120,7 +114,7 @@ class NeighborhoodRule(KernelRule):
         points = _prepared(metric, X, self.metric)
         if isinstance(metric, OtherMetric):
             metric.try_out(points)
-        found = search_for(points, n_neighbors, self.search, n_jobs, metric, device).nearest(points)
+        found = search_for(points, n_neighbors, n_jobs, metric, device).nearest(points)
         i, j, d = with_itself(*found, n)
         scales = kth_distances(i, d, n, n_neighbors)
         plain = self.metric in (None, _DEFAULT_METRIC)
@@ -196,10 +190,7 @@ def neighborhoods(rows: sparse.csr_array, scales: Array) -> sparse.csr_array:
 
 @dataclass(frozen=True, eq=False)
 class NeighborKernel(NeighborhoodKernel):
-    """On training points (n, p), dense or sparse.
-
-    Where an approximate search found the ``graph``, the rows of training points are read off it.
-    """
+    """On training points (n, p), dense or sparse."""
 
     rule: NeighborhoodRule
     points: Any
@@ -213,8 +204,6 @@ class NeighborKernel(NeighborhoodKernel):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_sparse(self.metric, self.points, self.rule.metric)
-        if self.graph is None and self.rule.search == "approximate":
-            raise ValueError("`graph` must hold the distances of pairs within reach, got None.")
 
     @cached_property
     def metric(self) -> Metric:
@@ -230,7 +219,7 @@ class NeighborKernel(NeighborhoodKernel):
 
     @cached_property
     def search(self) -> Search | SparseSearch:
-        return search_for(self.prepared, self.n_neighbors, self.rule.search, self.n_jobs, self.metric, self.device)
+        return search_for(self.prepared, self.n_neighbors, self.n_jobs, self.metric, self.device)
 
     def rows_together(self, p: int) -> int:
         width = -(-self.points.nnz // self.n_points) if sparse.issparse(self.points) else p
@@ -268,12 +257,6 @@ class NeighborKernel(NeighborhoodKernel):
         i, j, d = self.rule.seen_by(self, new, rows, scales)
         own = entries(rows)
         rows = unique_entries(np.r_[own[0], i], np.r_[own[1], j], np.r_[own[2], d], shape)
-        if self.rule.search == "approximate":  # the graph, and not the search, says what the rows of training points are
-            assert self.graph is not None
-            known = find_rows(self.points, X)
-            new, old = np.flatnonzero(known >= 0), known[known >= 0]
-            scales[new] = self.scales[old]
-            rows = replace_rows(rows, new, self.graph[old])
         return self.rule.logarithms(rows, scales, self)
 
     def without_matrix(self) -> NeighborKernel:
@@ -283,8 +266,7 @@ class NeighborKernel(NeighborhoodKernel):
         return self if device == self.device else replace(self, device=device)
 
     def refit(self, K: Array | None, n_jobs: int) -> NeighborKernel:
-        # The graph that an approximate search has found defines the kernel.
-        return self if self.rule.search == "approximate" else self.rule.fit_points(self.points, self.n_neighbors, n_jobs)
+        return self.rule.fit_points(self.points, self.n_neighbors, n_jobs)
 
     @property
     def fitted_values(self) -> dict[str, Array]:

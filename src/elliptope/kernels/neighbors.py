@@ -27,9 +27,6 @@ class Neighbors(NeighborhoodRule):
 
     Parameters
     ----------
-    search : {"exact", "approximate"}
-        ``"approximate"`` is the search of pynndescent (extra ``neighbors``), for many rows in many dimensions. The kernel is
-        then that of the graph that was found, and as exact as any other from there on: a training row keeps its neighbours.
     metric : str, callable or None
         As the parameter ``metric`` of the estimator, which is used where this is None.
     metric_params : dict or None

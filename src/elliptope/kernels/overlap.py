@@ -24,9 +24,8 @@ from scipy import sparse
 from .._utils.arrays import Array
 from .._utils.blocks import BLOCK_ENTRIES, blocks, rows_per_block
 from .._utils.checks import check_positive
-from .graphs import entries
 from .neighborhoods import NeighborhoodKernel, NeighborhoodRule, NeighborKernel, neighborhoods
-from .pairs import RIM
+from .pairs import RIM, entries
 
 # Neighbours up to which rows are compared on a device, each with each; and such comparisons that are made at a time.
 _SHORT = 64
@@ -39,7 +38,7 @@ class Overlap(NeighborhoodRule):
 
     Parameters
     ----------
-    search, metric, metric_params
+    metric, metric_params
         As for :class:`~elliptope.kernels.Neighbors`.
     exponent : float
         e > 0. Larger values tell near points more sharply from those that are less near.

@@ -1,4 +1,7 @@
-"""Lists of pairs (row, training point), as searches make them."""
+"""Pairs (row, training point): lists of them, as searches make them, and graphs of their distances.
+
+A graph is a sparse matrix whose stored entries are the pairs that count, zeros included.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ import numpy as np
 from scipy import sparse
 
 from .._utils.arrays import Array
+from .._utils.callers import warn
+from .._utils.checks import LARGEST_SQUARED, name_rows
 
 # A distance is within a scale up to this factor. The k-th neighbour of a point lies on the rim of its reach: without it,
 # whether the two see each other would change with the last bit of a coordinate, as a file in another format changes it.
@@ -18,6 +23,11 @@ RIM = 1 + 1e-9
 SLACK = 1 + 1e-8
 # Rounding of a squared distance, per column and relative to the squared norms, where the square was expanded; generous.
 EXPANSION = 1e-13
+# Relative difference of a distance and the distance back that may be due to rounding, even to single precision.
+_ASYMMETRY = 1e-5
+# A distance of a point to itself, relative to the largest distance, that rounding may leave: scikit-learn's neighbours take
+# the root of a difference of squares.
+_ITSELF = 1e-6
 
 
 def kth_distances(i: Array, d: Array, n: int, k: int) -> Array:
@@ -92,9 +102,8 @@ def _row_classes(X: sparse.csr_array) -> Array:
 
 
 def flatten(found: Array) -> tuple[Array, Array]:
-    """Lists of neighbours, of one length, as pairs; an index of -1 means none."""
-    i, j = np.repeat(np.arange(len(found)), found.shape[1]), found.ravel().astype(np.intp)
-    return (i[j >= 0], j[j >= 0]) if (j < 0).any() else (i, j)
+    """Lists of neighbours, of one length, as pairs."""
+    return np.repeat(np.arange(len(found)), found.shape[1]), found.ravel().astype(np.intp)
 
 
 def join(lists: Sequence[Any]) -> tuple[Array, Array]:
@@ -104,3 +113,140 @@ def join(lists: Sequence[Any]) -> tuple[Array, Array]:
     if len(lists) and isinstance(lists[0], np.ndarray):
         return i, np.concatenate(lists).astype(np.intp)
     return i, np.fromiter(chain.from_iterable(lists), dtype=np.intp, count=len(i))
+
+
+def check_range(X: Any) -> None:
+    size = float(np.abs(X.data if sparse.issparse(X) else X).max(initial=0.0))
+    if size > LARGEST_SQUARED:
+        raise ValueError(
+            f"`X` must be at most {LARGEST_SQUARED:g} in size, so that distances can be squared, got {size:.6g}."
+        )
+
+
+def check_distances(d: Array) -> None:
+    if d.min(initial=0.0) < 0 or d.max(initial=0.0) > LARGEST_SQUARED:
+        raise ValueError(f"`X` must hold distances from 0 to {LARGEST_SQUARED:g}, got {d.min():.6g} to {d.max():.6g}.")
+
+
+def has_empty_diagonal(X: sparse.sparray) -> bool:
+    """Whether a square sparse matrix has nothing but rounding on its diagonal, as distances have."""
+    return float(abs(X.diagonal()).max(initial=0.0)) <= _ITSELF * float(np.abs(X.data).max(initial=0.0))
+
+
+def graph_of(X: Any, n_neighbors: int, support: Array) -> tuple[sparse.csr_array, Array]:
+    """The distances of pairs within reach and the scales of n points, the rows and columns ``support`` of X (N, N).
+
+    Where a row names fewer than ``n_neighbors`` points, itself included, its scale is the distance to the last of them.
+    """
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(f"`X` must be square when it holds distances, got shape {X.shape}.")
+    n = len(support)
+    i, j, d = entries(rows_of_distances(X, support)[support])
+    check_distances(d)
+    _check_diagonal(i, j, d, support)
+    i, j, d = with_itself(i, j, one_distance_per_pair(i, j, d, support), n)
+    counts = np.bincount(i, minlength=n)
+    if counts.min() < 2:
+        raise ValueError(
+            f"`X` must hold the distance to another point in every row; row {support[counts.argmin()]} has none."
+        )
+    if counts.max() < n_neighbors <= n:
+        warn(
+            f"`n_neighbors` = {n_neighbors} has no effect: no row of `X` has the distances to more than {counts.max()} "
+            f"points, itself included. The scale of a point is the largest of them."
+        )
+    scales = kth_distances(i, d, n, n_neighbors)
+    check_scales(scales, support, "Give points that coincide once, with a larger sample_weight")
+    return distance_graph(i, j, d, scales), scales
+
+
+def _check_diagonal(i: Array, j: Array, d: Array, rows: Array) -> None:
+    """Raise where points are not at distance zero of themselves: similarities are not."""
+    off = np.flatnonzero((i == j) & (d > _ITSELF * d.max(initial=0.0)))
+    if len(off):
+        raise ValueError(
+            f"`X` must be zero on the diagonal when it holds distances, got {d[off[0]]:.6g} in {name_rows(rows[i[off]])}. "
+            "Are these similarities? Then use kernel='precomputed', or turn them into distances."
+        )
+
+
+def rows_of_distances(X: Any, columns: Array) -> sparse.csr_array:
+    """Some columns of a matrix of distances, dense or sparse, with zeros stored and every entry once."""
+    if sparse.issparse(X):
+        rows = sparse.csr_array(X, dtype=np.float64)[:, columns]
+        rows.sum_duplicates()
+        return rows
+    b, n = X.shape[0], len(columns)
+    parts = (np.asarray(X, dtype=np.float64)[:, columns].ravel(), np.tile(np.arange(n), b), n * np.arange(b + 1))
+    return sparse.csr_array(parts, shape=(b, n))
+
+
+def one_distance_per_pair(i: Array, j: Array, d: Array, rows: Array) -> Array:
+    """The smaller one where a graph has d(x_i, x_j) and d(x_j, x_i), which may differ by rounding alone."""
+    pair = np.minimum(i, j) * len(rows) + np.maximum(i, j)
+    order = np.lexsort((d, pair))
+    _, start, place = np.unique(pair[order], return_index=True, return_inverse=True)
+    smallest = d[order[start]][place.ravel()]
+    off = order[d[order] > (1 + _ASYMMETRY) * smallest]
+    if len(off):
+        a, b = rows[i[off[0]]], rows[j[off[0]]]
+        raise ValueError(f"`X` must hold one distance for every pair of points, got two for points {a} and {b}.")
+    out = np.empty_like(d)
+    out[order] = smallest
+    return out
+
+
+def check_scales(scales: Array, rows: Array, remedy: str) -> None:
+    if scales.min() < 1 / LARGEST_SQUARED:
+        raise ValueError(
+            f"`X` must have distances of at least {1 / LARGEST_SQUARED:g} among those to the n_neighbors nearest points; "
+            f"in row {rows[scales.argmin()]} the largest is {scales.min():.6g}. {remedy}."
+        )
+
+
+def with_itself(i: Array, j: Array, d: Array, n: int) -> tuple[Array, Array, Array]:
+    """Pairs of training points, every point with itself once: a graph may not name it."""
+    off, itself = i != j, np.arange(n)
+    return np.r_[i[off], itself], np.r_[j[off], itself], np.r_[d[off], np.zeros(n)]
+
+
+def distance_graph(i: Array, j: Array, d: Array, scales: Array, device: Any | None = None) -> sparse.csr_array:
+    """The pairs within reach of either point, both ways; distances of zero are stored. ``device``: where they are sorted."""
+    within = d <= RIM * np.maximum(scales[i], scales[j])
+    i, j, d = i[within], j[within], d[within]
+    return unique_entries(np.r_[i, j], np.r_[j, i], np.r_[d, d], (len(scales), len(scales)), device)
+
+
+def unique_entries(i: Array, j: Array, d: Array, shape: tuple[int, int], device: Any | None = None) -> sparse.csr_array:
+    """Entries given once or more, with one value each, stored once, in order."""
+    first = _one_of_each(i.astype(np.int64) * shape[1] + j, device)
+    counts = np.bincount(i[first], minlength=shape[0])
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    return sparse.csr_array((d[first], j[first], indptr), shape=shape)
+
+
+def _one_of_each(keys: Array, device: Any | None) -> Array:
+    """Where each of the keys stands, in ascending order of keys."""
+    if device is None:
+        return np.unique(keys, return_index=True)[1]
+    import torch
+
+    ordered, places = torch.sort(torch.tensor(keys, device=device))
+    new = torch.ones_like(ordered, dtype=torch.bool)
+    new[1:] = ordered[1:] != ordered[:-1]
+    return places[new].cpu().numpy()
+
+
+def replace_rows(rows: sparse.csr_array, which: Array, by: sparse.csr_array) -> sparse.csr_array:
+    if len(which) == 0:
+        return rows
+    i, j, d = entries(rows)
+    keep = ~np.isin(i, which)
+    k, other, e = entries(by)
+    return unique_entries(np.r_[i[keep], which[k]], np.r_[j[keep], other], np.r_[d[keep], e], rows.shape)
+
+
+def entries(rows: sparse.csr_array) -> tuple[Array, Array, Array]:
+    """Row, column and value of what is stored, zeros included."""
+    i = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    return i, rows.indices.astype(np.intp), rows.data

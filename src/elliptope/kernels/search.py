@@ -1,4 +1,4 @@
-r"""Exact and approximate search for neighbours among dense rows; :mod:`elliptope.kernels.sparse_search` has sparse ones.
+r"""Exact search for neighbours among dense rows; :mod:`elliptope.kernels.sparse_search` has sparse ones.
 
 Whether a pair is within reach is decided by distances formed in one way only (:meth:`Metric.between`), so that a pair
 at exactly that distance is not found or lost by the rounding of a search, nor by what other rows are asked for.
@@ -6,10 +6,8 @@ at exactly that distance is not found or lost by the rounding of a search, nor b
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import sklearn  # of which modules are imported when they are used first
@@ -19,9 +17,8 @@ from scipy.spatial.distance import cdist
 
 from .._utils.arrays import Array
 from .._utils.blocks import blocks, rows_per_block
-from .._utils.extras import missing_module
 from .._utils.threads import in_order, usable_cores
-from .metrics import Euclidean, Metric, Minkowski, Ordered, OtherMetric, Rows
+from .metrics import Euclidean, Metric, Minkowski, OtherMetric, Rows
 from .pairs import EXPANSION, RIM, SLACK, flatten, join, kth_distances
 from .sparse_search import SparseSearch
 
@@ -36,8 +33,6 @@ _LEAF = 32
 _GROUPS = 8
 # Rows that a thread searches for at a time, where it is not the library that has the threads.
 _THREAD_ROWS = 256
-# Coordinates, in units of the largest training one, up to which an approximate search goes: it squares single precision.
-_FARTHEST = 1e15
 
 EUCLIDEAN = Euclidean()
 
@@ -63,7 +58,7 @@ class Search(ABC):
 
     @abstractmethod
     def _candidates(self, X: Array) -> Array:
-        """Indices of training points, as many for every row; -1 for none."""
+        """Indices of training points, as many for every row."""
 
     def _doubtful(self, X: Array, i: Array, c: Array) -> Array:
         """Rows for which there may be others as near as the k-th of the candidates, at distances c of rows i."""
@@ -203,44 +198,9 @@ class ScanSearch(Search):
         return _concatenate(found)
 
 
-class ApproximateSearch(Search):
-    """The search of pynndescent; rows for which it finds too few are searched for exactly."""
-
-    def __init__(self, X: Rows, n_neighbors: int, n_jobs: int = 1, metric: Metric = EUCLIDEAN) -> None:
-        super().__init__(X, n_neighbors, n_jobs, metric)
-        plain = sparse.issparse(X) or isinstance(metric, OtherMetric)  # zeros must stay zeros
-        self._centre = 0.0 if plain else np.median(X, axis=0)
-        self._scale = float(abs(X if plain else X - self._centre).max())
-        self._index = _approximate_index(self._in_single_precision(X), self._asked, n_jobs, **_name_there(metric))
-
-    def _in_single_precision(self, X: Rows) -> Rows:
-        if sparse.issparse(X):
-            return sparse.csr_matrix(X / self._scale, dtype=np.float32)
-        return np.clip((X - self._centre) / self._scale, -_FARTHEST, _FARTHEST).astype(np.float32)
-
-    @cached_property
-    def _exact(self) -> Search | SparseSearch:
-        return make_search(self._X, self._k, "exact", self._n_jobs, self._metric)
-
-    def _candidates(self, X: Rows) -> Array:
-        return self._index.query(self._in_single_precision(X), k=self._asked)[0]
-
-    def _doubtful(self, X: Rows, i: Array, c: Array) -> Array:
-        return np.flatnonzero(np.bincount(i, minlength=X.shape[0]) < self._k)
-
-    def _search_again(self, X: Rows, kth: Array) -> tuple[Array, Array]:
-        i, j, _ = self._exact.nearest(X)
-        return i, j
-
-    def within(self, X: Rows, scales: Array, known: Array) -> tuple[Array, Array, Array]:
-        return self._exact.within(X, scales, known)
-
-
-def make_search(X: Rows, n_neighbors: int, search: str, n_jobs: int, metric: Metric = EUCLIDEAN) -> Search | SparseSearch:
-    """The search among prepared training points X that suits them and the metric, or the approximate one."""
+def make_search(X: Rows, n_neighbors: int, n_jobs: int, metric: Metric = EUCLIDEAN) -> Search | SparseSearch:
+    """The search among prepared training points X that suits them and the metric."""
     n_jobs = min(n_jobs, usable_cores())  # a model may come from a larger machine
-    if search == "approximate":
-        return ApproximateSearch(X, n_neighbors, n_jobs, metric)
     if not isinstance(metric, Minkowski):
         return BallSearch(X, n_neighbors, n_jobs, metric)
     if sparse.issparse(X):
@@ -285,25 +245,3 @@ def _concatenate(found: list[tuple[Array, Array]]) -> tuple[Array, Array]:
     if not found:
         return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
     return np.concatenate([i for i, _ in found]), np.concatenate([j for _, j in found])
-
-
-def _name_there(metric: Metric) -> dict[str, Any]:
-    """How pynndescent calls the metric."""
-    if isinstance(metric, Minkowski):
-        plain = {1.0: "manhattan", 2.0: "euclidean", math.inf: "chebyshev"}
-        order = metric.order
-        return {"metric": plain[order]} if order in plain else {"metric": "minkowski", "metric_kwds": {"p": order}}
-    assert isinstance(metric, OtherMetric)
-    if isinstance(metric.function, Ordered):
-        raise ValueError("`metric` must be a name for search='approximate', got a function.")
-    return {"metric": metric.name}
-
-
-def _approximate_index(X: Rows, n_neighbors: int, n_jobs: int, **metric: Any) -> Any:
-    try:
-        from pynndescent import NNDescent
-    except ImportError as error:
-        raise missing_module("search='approximate'", "neighbors", error) from error
-    index = NNDescent(X, n_neighbors=max(2 * n_neighbors, 30), random_state=0, n_jobs=n_jobs, **metric)
-    index.prepare()
-    return index

@@ -43,12 +43,6 @@ class Series(Protocol):
     @property
     def coefficients(self) -> tuple[float, ...]: ...
 
-    @property
-    def error(self) -> float: ...
-
-    def __call__(self, x: Array) -> Array:
-        """Its values at numbers."""
-
     def apply(self, product: Callable[[Array], Array], V: Array) -> Array:
         """q(S) V for a ``product`` V ↦ S V."""
 
@@ -83,10 +77,6 @@ class Operator(ABC):
     def polynomial(self, q: Series, V: Array) -> Array:
         """q(J) V, shape (n, r), where the spectrum of J lies in [-1, 1]."""
         return q.apply(self.matmat, V)
-
-    def polynomial_error(self, q: Series) -> float:
-        """By how much the relative error of a product grows in :meth:`polynomial`, at most."""
-        return q.error
 
     def single(self) -> Operator | None:
         """The same J in single precision, for early products; None where that would not be faster."""

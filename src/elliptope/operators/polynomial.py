@@ -216,7 +216,7 @@ class PolynomialOperator(Operator):
 
     @property
     def product_error(self) -> float:
-        return self._S.polynomial_error(self._q) * (self._S.product_error + 2 * UNIT)
+        return self._q.error * (self._S.product_error + 2 * UNIT)
 
     def rounding_in(self, metric: Metric, upper: float) -> float:
         # q(S) has the norm 1 at most, up to what q exceeds 1 by; and the offset is taken off the product.

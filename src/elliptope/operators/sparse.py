@@ -21,11 +21,6 @@ _BLOCK_ROWS = 4096
 _LARGEST_DENSE = 10_000
 
 
-def is_made_dense(n: int) -> bool:
-    """Whether a sparse matrix with so many rows is made dense for the proof."""
-    return n <= _LARGEST_DENSE
-
-
 @dataclass(frozen=True)
 class Block:
     """Some rows of Diag(s) K Diag(s), hollow."""
@@ -94,7 +89,7 @@ class SparseStorage(ScaledOperator):
 
     @property
     def has_entries(self) -> bool:
-        return is_made_dense(self.n)
+        return self.n <= _LARGEST_DENSE
 
     @contextmanager
     def triangle(self, c: Array) -> Iterator[Array]:

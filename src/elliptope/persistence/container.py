@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import accumulate
 from operator import mul
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -49,48 +49,34 @@ _OTHERS = {
     b"\x78": "it is zlib data, such as joblib writes with compression; if you trust the file, use joblib.load",
     b"\x1f\x8b": "it is gzip data; uncompress it first",
     b"\x93NUMPY": "it is a single array in .npy format",
+    _LOCAL_HEADER: "it is a zip archive (as .npz files are), but not one that `save` wrote",
 }
 
 
-class Kind(NamedTuple):
-    """A kind of files in this format.
-
-    ``most_entries`` and ``largest_header`` bound the memory that a malicious file can take: parsed JSON needs about 25 times
-    the size of its text.
-    """
-
-    name: str
-    writer: str
-    most_entries: int
-    largest_header: int
-
-    @property
-    def label(self) -> bytes:
-        """The archive comment, up to the checksum."""
-        return f"elliptope {self.name}, sha256 ".encode()
-
-
-# A model has about ten entries, and a header of some kilobytes.
-MODEL = Kind("model", "`save`", 64, 16 * 2**20)
+# The archive comment, up to the checksum.
+_LABEL = b"elliptope model, sha256 "
+# Bounds on the memory that a malicious file can take: parsed JSON needs about 25 times the size of its text. A model has
+# about ten entries, and a header of some kilobytes.
+_MOST_ENTRIES = 64
+LARGEST_HEADER = 16 * 2**20
 
 
 class ModelFileError(ValueError):
     """A model that cannot be stored; or a file that is no model, is incomplete, or was altered."""
 
 
-def write(file: BinaryIO, header: dict[str, Any], arrays: dict[str, Array], kind: Kind = MODEL) -> None:
+def write(file: BinaryIO, header: dict[str, Any], arrays: dict[str, Array]) -> None:
     """Write a container to a file that is open for writing and reading. Equal arguments give equal bytes."""
     text = json.dumps(header, allow_nan=False, indent=1).encode()
-    largest = kind.largest_header
-    if len(text) > largest:
-        raise ModelFileError(f"its header would take {len(text)} bytes, more than the {largest} that are allowed")
+    if len(text) > LARGEST_HEADER:
+        raise ModelFileError(f"its header would take {len(text)} bytes, more than the {LARGEST_HEADER} that are allowed")
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         _add(archive, HEADER, text, np.empty(0, dtype=np.uint8))
         for name, array in arrays.items():
             fortran_order = is_fortran(array)
             preamble = npy_preamble(array.dtype.str, array.shape, fortran_order)
             _add(archive, f"{name}.npy", preamble, array.reshape(-1, order="F" if fortran_order else "C").view(np.uint8))
-        archive.comment = kind.label + bytes(_DIGITS)
+        archive.comment = _LABEL + bytes(_DIGITS)
     end = file.seek(-_DIGITS, os.SEEK_END)
     digest = _sha256(file, end)
     file.seek(end)
@@ -133,40 +119,40 @@ def _sha256(file: BinaryIO, end: int) -> bytes:
 
 
 @contextmanager
-def open_archive(path: str | os.PathLike, kind: Kind = MODEL) -> Iterator[Archive]:
+def open_archive(path: str | os.PathLike) -> Iterator[Archive]:
     """The container at ``path``, with its checksum verified. Errors, also those raised within the block, name the file."""
     if not isinstance(path, str | bytes | os.PathLike):  # an integer would be taken for an open file
         raise TypeError(f"`path` must be the name of a file, got {path!r} of type {type(path).__name__}.")
     try:
         with open(path, "rb") as file:
-            size = _verify(file, kind)
+            size = _verify(file)
             try:
                 archive = zipfile.ZipFile(file)
             except _ZIP_ERRORS as error:
-                raise ModelFileError(f"it is not the archive that {kind.writer} writes ({error})") from error
+                raise ModelFileError(f"it is not the archive that `save` writes ({error})") from error
             with archive:
-                yield Archive(archive, size, kind)
+                yield Archive(archive, size)
     except ModelFileError as error:
         raise ModelFileError(f"{os.fspath(path)!r} cannot be loaded: {error}.") from error
 
 
-def _verify(file: BinaryIO, kind: Kind) -> int:
-    """Raise unless the file is of this kind, with the right checksum; return its size."""
+def _verify(file: BinaryIO) -> int:
+    """Raise unless the file is a model, with the right checksum; return its size."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     start = file.read(_NAME_AT + len(HEADER))
     if not start:
         raise ModelFileError("it is empty")
     if start[:4] != _LOCAL_HEADER[: len(start)] or start[_NAME_AT:] != HEADER.encode()[: max(len(start) - _NAME_AT, 0)]:
-        others = {**_OTHERS, _LOCAL_HEADER: f"it is a zip archive (as .npz files are), but not one that {kind.writer} wrote"}
-        found = next((text for magic, text in others.items() if start.startswith(magic)), f"it is no {kind.name} file")
-        raise ModelFileError(found)
-    length = len(kind.label) + _DIGITS
+        raise ModelFileError(
+            next((text for magic, text in _OTHERS.items() if start.startswith(magic)), "it is no model file")
+        )
+    length = len(_LABEL) + _DIGITS
     file.seek(max(size - length, 0))
     comment = file.read(length)
-    if not comment.startswith(kind.label):
+    if not comment.startswith(_LABEL):
         raise ModelFileError("it is truncated, or something was appended: it does not end with its checksum")
-    expected, digest = comment[len(kind.label) :], _sha256(file, size - _DIGITS)
+    expected, digest = comment[len(_LABEL) :], _sha256(file, size - _DIGITS)
     if digest != expected:
         raise ModelFileError(
             "it has been altered or damaged since it was written: its SHA-256 begins with "
@@ -178,17 +164,16 @@ def _verify(file: BinaryIO, kind: Kind) -> int:
 class Archive:
     """The entries of an open container."""
 
-    def __init__(self, archive: zipfile.ZipFile, size: int, kind: Kind) -> None:
-        self._archive, self._kind = archive, kind
+    def __init__(self, archive: zipfile.ZipFile, size: int) -> None:
+        self._archive = archive
         self._entries = self._checked_entries(size)
         self.header = self._read_header()
         self._unread = set(self._entries) - {HEADER}
 
     def _checked_entries(self, size: int) -> dict[str, zipfile.ZipInfo]:
         entries = self._archive.infolist()
-        most = self._kind.most_entries
-        if len(entries) > most:
-            raise ModelFileError(f"it has {len(entries)} entries, more than the {most} that are allowed")
+        if len(entries) > _MOST_ENTRIES:
+            raise ModelFileError(f"it has {len(entries)} entries, more than the {_MOST_ENTRIES} that are allowed")
         by_name = {entry.filename: entry for entry in entries}
         if len(by_name) < len(entries):
             raise ModelFileError("it has two entries of the same name")
@@ -202,9 +187,9 @@ class Archive:
         return by_name
 
     def _read_header(self) -> dict[str, Any]:
-        length, largest = self._entries[HEADER].file_size, self._kind.largest_header
-        if length > largest:
-            raise ModelFileError(f"its header has {length} bytes, more than the {largest} that are allowed")
+        length = self._entries[HEADER].file_size
+        if length > LARGEST_HEADER:
+            raise ModelFileError(f"its header has {length} bytes, more than the {LARGEST_HEADER} that are allowed")
         with self._open(HEADER) as part:
             text = part.read(length)
         try:

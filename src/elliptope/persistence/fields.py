@@ -38,9 +38,9 @@ class Reading:
     An array of shape (n, r) must agree with all others whose shape has an n or an r.
     """
 
-    def __init__(self, archive: Archive, sizes: dict[str, int] | None = None) -> None:
+    def __init__(self, archive: Archive) -> None:
         self.archive = archive
-        self.sizes: dict[str, int] = dict(sizes or {})
+        self.sizes: dict[str, int] = {}
         self.objects: dict[str, Any] = {}
 
     def agree(self, place: str, symbols: tuple[str, ...], shape: tuple[int, ...]) -> None:

@@ -1,13 +1,8 @@
-"""Pictures of fitted estimators, as scikit-learn's displays. Needs matplotlib: ``pip install elliptope[plot]``.
-
-:func:`interactive` draws with plotly instead: ``pip install elliptope[notebook]``.
-"""
+"""Pictures of fitted estimators, as scikit-learn's displays. Needs matplotlib: ``pip install elliptope[plot]``."""
 
 from .convergence import ConvergenceDisplay
 from .embedding import EmbeddingDisplay
-from .interactive import interactive
 from .kernel import LearnedKernelDisplay
-from .path import PathDisplay
 from .spectrum import SpectrumDisplay
 
-__all__ = ["ConvergenceDisplay", "EmbeddingDisplay", "LearnedKernelDisplay", "PathDisplay", "SpectrumDisplay", "interactive"]
+__all__ = ["ConvergenceDisplay", "EmbeddingDisplay", "LearnedKernelDisplay", "SpectrumDisplay"]

@@ -1,4 +1,4 @@
-"""Where points are drawn: far ones closer, those of one length on a ring or a map, those on a line in bands."""
+"""Where points are drawn: far ones closer, those of one length on a ring, those on a line in bands."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ _BAND = 0.7
 _CELLS, _CONCENTRATION = 360, 300.0
 # Width of a ring, relative to its radius: at most, and per row where there are few.
 _WIDEST, _PER_ROW = 0.8, 0.03
-# Distance of the centres of the maps of two hemispheres from the middle, the radius of a map being 1.
-_APART = 1.08
 _GOLDEN = (1 + 5**0.5) / 2
 
 
@@ -128,20 +126,6 @@ class Ring:
 
 def _angles(Z: Array) -> Array:
     return np.arctan2(Z[:, 1], Z[:, 0]) % (2 * np.pi)
-
-
-def hemispheres(Z: Array) -> tuple[Array, tuple[tuple[float, float], tuple[float, float]]]:
-    r"""Directions in space on two discs of radius 1, by Lambert's equal-area map; and the centres of the discs.
-
-    .. math:: (u_1, u_2, u_3) \mapsto (\pm u_2, u_3) / \sqrt{1 + |u_1|}
-
-    On the left the half with :math:`u_1 \geq 0`, on the right the other one, both seen from outside.
-    """
-    u = directions(Z)
-    side = np.where(u[:, 0] >= 0, 1.0, -1.0)
-    P = np.column_stack([side * u[:, 1], u[:, 2]]) / np.sqrt(1 + np.abs(u[:, :1]))
-    P[:, 0] -= side * _APART
-    return P, ((-_APART, 0.0), (_APART, 0.0))
 
 
 def even(count: int) -> Array:

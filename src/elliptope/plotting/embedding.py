@@ -11,16 +11,12 @@ from sklearn.utils import check_array
 
 from .._utils.arrays import Array
 from .._utils.checks import check_choice
-from ._axes import check_matplotlib, heading, open_axes
-from ._background import draw_background
-from ._gather import of_estimator, of_frame
+from ._axes import check_matplotlib, draw_background, heading, open_axes
 from ._positions import bands, check_max_radius
 from ._scatter import Scatter, draw_new, draw_training
+from ._source import of_estimator, of_frame
 from .targets import Target, check_target, read_target, stack_targets
 from .view import COLUMNS, Options, Picture, picture
-
-# Inches of a new figure, where the view is not of matplotlib's proportions.
-_SIZE = {"sphere": (9.0, 5.2)}
 
 
 class EmbeddingDisplay:
@@ -56,7 +52,7 @@ class EmbeddingDisplay:
     ----------
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
-    view_ : {"plane", "ring", "sphere", "layout"}
+    view_ : {"plane", "ring", "layout"}
         The view that was drawn.
     scatters_, new_scatters_ : list of PathCollection
         One per class that has points or, beyond 2000 points, a single one.
@@ -196,23 +192,22 @@ class EmbeddingDisplay:
         ----------
         ax : matplotlib Axes, optional
             With ``projection="3d"`` for three ``components``. A new figure by default.
-        view : {"auto", "plane", "ring", "sphere", "layout"}
+        view : {"auto", "plane", "ring", "layout"}
             How rows become points of the plane.
 
             - ``"plane"``: two columns as they are, with right distances. A single one is drawn from left to right, in a band
               per class, within which the height says nothing.
             - ``"ring"``: directions in two columns. Rows of unit length lie on a circle; here they spread outwards where
               many point the same way.
-            - ``"sphere"``: directions in three columns, on an equal-area map (Lambert's) of both halves of the sphere.
             - ``"layout"``: all columns, by t-SNE started at the two leading ones, with a fixed seed. Neighbours of a point
               are neighbours of its row; other distances say little, and no certificate is about them. Of more than 10 000
               rows, 10 000 are laid out, and the others placed by their three nearest neighbours among them.
-            - ``"auto"``: the plane for one or two columns, a ring or a sphere for two or three if all rows have one length,
-              else a layout. Columns with less than a thousandth of the sum of squares do not count.
+            - ``"auto"``: the plane for one or two columns, a ring for two if all rows have one length, else a layout.
+              Columns with less than a thousandth of the sum of squares do not count.
         components : sequence of int, optional
-            Columns to draw: 1 to 3 in the plane (three of them on 3-D axes), 2 on a ring, 3 on a sphere, 2 or more in a
-            layout. Given without ``view``, they are drawn in the plane. By default those that carry something, as far as the
-            view has room for them.
+            Columns to draw: 1 to 3 in the plane (three of them on 3-D axes), 2 on a ring, 2 or more in a layout. Given
+            without ``view``, they are drawn in the plane. By default those that carry something, as far as the view has room
+            for them.
         labels : mapping, optional
             From values of ``y`` to names; classes come in its order, which decides on colours and markers.
         max_radius : float, "auto" or None
@@ -242,7 +237,7 @@ class EmbeddingDisplay:
         P, n = drawn.positions, len(self.embedding)
         if P.shape[1] == 1:
             P = np.hstack([P, bands(target, n, len(P) - n)[:, None]])
-        ax = open_axes(ax, f"{type(self).__name__}.plot", P.shape[1], _SIZE.get(drawn.view))
+        ax = open_axes(ax, f"{type(self).__name__}.plot", P.shape[1])
         scatter = Scatter(ax, P, n, target, cmap, norm)
         self.scatters_, self.rows_ = draw_training(scatter, kwargs)
         self.new_scatters_, self.new_rows_ = draw_new(scatter)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._utils.arrays import Array
 from ._layout import LAID_OUT, layout, place
-from ._positions import Ring, directions, hemispheres, log_radius, radii, round_radii, within
+from ._positions import Ring, directions, log_radius, radii, round_radii, within
 
 # A column with less than this share of the sum of squares cannot be seen in a picture.
 _NEGLIGIBLE = 1e-3
@@ -20,21 +20,18 @@ _MOST, _CLOSE = 0.99, 0.01
 _NARROW = 0.97
 # Rows from which on t-SNE has neighbours to speak of.
 _ENOUGH = 10
-# Distance from the equator of a sphere, the radius being 1, within which rows belong to both halves as it were.
-_NEAR = 0.25
 # Circles that show a logarithmic radius, at most.
 _CIRCLES = 4
 # Fewest and most columns that a view can be given.
-COLUMNS = {"auto": (1, 3), "plane": (1, 3), "ring": (2, 2), "sphere": (3, 3), "layout": (2, sys.maxsize)}
+COLUMNS = {"auto": (1, 3), "plane": (1, 3), "ring": (2, 2), "layout": (2, sys.maxsize)}
 
 
 @dataclass(frozen=True)
 class Circle:
-    """A line of the background, in the units of the positions."""
+    """A line of the background, around the origin, in the units of the positions."""
 
     radius: float
     label: str | None = None
-    centre: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,7 @@ class Picture:
 
     Attributes
     ----------
-    view : {"plane", "ring", "sphere", "layout"}
+    view : {"plane", "ring", "layout"}
     positions : (n + m, 1 to 3) array
         Of n rows, and of m new ones.
     columns : tuple of int
@@ -71,7 +68,7 @@ def visible_columns(Z: Array) -> tuple[int, ...]:
     return tuple(np.flatnonzero((squares >= _NEGLIGIBLE * squares.sum()) & (squares > 0)).tolist()) or (0,)
 
 
-def on_sphere(Z: Array) -> bool:
+def on_circle(Z: Array) -> bool:
     """Whether 99 % of the rows are within 1 % of the median length, and the rows do not all point the same way.
 
     Any data far from the origin, such as latitudes and longitudes, have rows of about one length in about one direction.
@@ -91,7 +88,6 @@ def choose_view(Z: Array) -> str:
     ==================  =======================  =====================
     1                   plane                    plane
     2                   ring                     plane
-    3                   sphere                   layout
     more                layout                   layout
     ==================  =======================  =====================
 
@@ -100,8 +96,8 @@ def choose_view(Z: Array) -> str:
     k = len(visible_columns(Z))
     if k == 1:
         return "plane"
-    if k <= 3 and on_sphere(Z):
-        return "ring" if k == 2 else "sphere"
+    if k == 2 and on_circle(Z):
+        return "ring"
     return "layout" if k > 2 and len(Z) >= _ENOUGH else "plane"
 
 
@@ -162,17 +158,6 @@ def _ring(Z: Array, columns: tuple[int, ...], options: Options) -> Picture:
     return Picture("ring", P, columns, note, circles=(Circle(1.0),))
 
 
-def _sphere(Z: Array, columns: tuple[int, ...], options: Options) -> Picture:
-    """Directions in three columns. The poles are on the axis for which the equator cuts through the fewest rows."""
-    reference = directions(options.reference[:, columns])
-    near = (np.abs(reference) < _NEAR).sum(axis=0)
-    pole = columns[int(near.argmin())]
-    columns = (pole, *(column for column in columns if column != pole))
-    P, (left, right) = hemispheres(Z[:, columns])
-    note = "directions: equal-area map of both halves of the sphere"
-    return Picture("sphere", P, columns, note, circles=(Circle(1.0, centre=left), Circle(1.0, centre=right)))
-
-
 def _layout(Z: Array, columns: tuple[int, ...], options: Options) -> Picture:
     """t-SNE of the n rows; new ones next to their neighbours."""
     C = within(Z[:, columns], options.reference[:, columns], "auto")[0]
@@ -186,6 +171,5 @@ def _layout(Z: Array, columns: tuple[int, ...], options: Options) -> Picture:
 _VIEWS: dict[str, Callable[[Array, tuple[int, ...], Options], Picture]] = {
     "plane": _plane,
     "ring": _ring,
-    "sphere": _sphere,
     "layout": _layout,
 }

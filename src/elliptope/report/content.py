@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,16 +20,15 @@ from .._utils.fingerprints import describe
 from .._utils.versions import versions
 from ..estimators.certified import CertifiedEmbedding
 from ..estimators.multiscale import MultiscaleEmbedding
-from ..estimators.path.records import PathRecord
+from ..estimators.outliers import outlier_scores
 from ..plotting.targets import Classes, Target, check_target
-from .fields import Fields, embedded_fields, given_fields
-from .fits import LIMITS, Limits, Slider, has_neighbors
-from .frames import turned_frames
-from .labels import check_labels, texts
-from .pictures import PagePicture, page_picture
-from .rows import shown_rows, training_rows
-from .scales import ScaleRecord, axis_names, upward_axis
-from .slider import make_slider
+from ..plotting.view import Options, Picture, picture
+from .fields import Fields, check_labels, embedded_fields, given_fields, texts
+from .rows import has_neighbors, shown_rows, training_rows
+from .scales import Fit, axis_names, fits_of, upward_axis
+
+# Components that the page offers as axes; later ones carry little, and every one adds to the file.
+_MAX_AXES = 6
 
 
 @dataclass(frozen=True)
@@ -68,31 +68,31 @@ class Report:
     target_name : str or None
     labels : tuple of str or None
         A label for every row, where it is not the name of its class.
-    fits : tuple of PathRecord
-        In ascending order of ``values``; ``fits[chosen]`` is the estimator itself.
-    values : (m,) array
-        Bandwidth or number of neighbours of every fit; NaN where there is neither.
-    note : str or None
-        Which fits were left out, and why.
-    interrupted : bool
-        Whether they were left out because of Ctrl-C.
-    frames : (m, n, k) array
-        Embeddings for all fits, turned so that rows move as little as possible from one to the next.
-    spectra : (m, r) array
-        Eigenvalues of all fits, as parts of their sum.
-    scales : tuple of m tuples of ScaleRecord
-        The scales of every fit of a MultiscaleEmbedding; empty for others.
+    status : str
+        Of the estimator.
+    fits : tuple of Fit
+        One, or one for every scale.
+    n_points : int
+        Points of each of them.
+    tol : float
+    symbol : str or None
+        Symbol of the kernel's scale: σ, ℓ, k, or None where it has none.
+    scale : float
+        Bandwidth, length scale or number of neighbours; NaN where there is none.
+    n_dimensions : int
+        Of the embedding.
+    shares : (r,) array
+        Its eigenvalues, as parts of their sum.
+    coordinates : (n, k) array
+        The leading ones.
     axes : tuple of k str
         Names of the coordinates.
     up : int
         The coordinate that is drawn upwards, beside the first.
-    picture : PagePicture or None
+    picture : Picture or None
         What the page opens with, where the coordinates themselves are not the best picture.
-    symbol : str or None
-        Symbol of the kernel's scale: σ, ℓ, k, or None where it has none.
-    tol : float
-    scores : (m, n) array
-        Outlier scores of the rows at every fit.
+    scores : (n,) array
+        Outlier scores of the rows.
     columns : tuple of Column or None
         That were embedded; None for a kernel matrix or a graph.
     table : tuple of Column
@@ -114,19 +114,18 @@ class Report:
     target: Target | None
     target_name: str | None
     labels: tuple[str, ...] | None
-    fits: tuple[PathRecord, ...]
-    values: Array
-    chosen: int
-    note: str | None
-    interrupted: bool
-    frames: Array
-    spectra: Array
-    scales: tuple[tuple[ScaleRecord, ...], ...]
+    status: str
+    fits: tuple[Fit, ...]
+    n_points: int
+    tol: float
+    symbol: str | None
+    scale: float
+    n_dimensions: int
+    shares: Array
+    coordinates: Array
     axes: tuple[str, ...]
     up: int
-    picture: PagePicture | None
-    symbol: str | None
-    tol: float
+    picture: Picture | None
     scores: Array
     columns: tuple[Column, ...] | None
     table: tuple[Column, ...]
@@ -173,15 +172,10 @@ def collect(
     first_row: int = 0,
     row_numbers: Array | None = None,
     columns: Any = None,
-    bandwidths: str | Iterable[float] | None = "auto",
-    neighbors: str | Iterable[int] | None = "auto",
     title: str | None = None,
     preparation: str | None = None,
-    random_state: Any = 0,
-    verbose: bool = False,
-    limits: Limits = LIMITS,
 ) -> Report:
-    """Check the arguments, make the fits of the slider, and gather everything that the page shows.
+    """Check the arguments, and gather everything that the page shows.
 
     ``row_numbers`` are those of the rows where ``first_row`` does not tell them, because some rows were left out before.
     """
@@ -199,8 +193,6 @@ def collect(
         fields = given_fields(columns, n, rows)
     else:
         fields = () if embedded is None else embedded_fields(points, [column.name for column in embedded])
-    options = {"random_state": random_state, "verbose": verbose, "limits": limits}
-    slider = make_slider(estimator, estimator.training_.points, own, bandwidths, neighbors, **options)
     return Report(
         title="Embedding report" if title is None else title,
         rows=rows + first_row if row_numbers is None else row_numbers[rows],
@@ -216,7 +208,7 @@ def collect(
         fields=fields,
         preparation=preparation,
         **_about_estimator(estimator),
-        **_about_fits(estimator, slider, place),
+        **_about_embedding(estimator, own, place),
     )
 
 
@@ -226,39 +218,53 @@ def _check_texts(**texts: Any) -> None:
             raise TypeError(f"`{name}` must be a string, got {text!r}.")
 
 
-def _about_fits(estimator: Any, slider: Slider, place: Array) -> dict[str, Any]:
-    """The fields of a report about the estimator's fit and those of the slider. ``place``: the point that each row is."""
-    path, chosen = slider.path, slider.chosen
-    frames = turned_frames(path, chosen, slider.scales)
-    count = frames.shape[2]
-    drawn = page_picture(frames, chosen, [record.embedding for record in path.records])
-    if drawn is not None and drawn.frames is not None:
-        drawn = replace(drawn, frames=drawn.frames[:, place])
-    return {
-        "fits": path.records,
-        "values": path.values,
-        "scores": np.array([record.outlier_scores for record in path.records])[:, place],
-        "chosen": slider.chosen,
-        "note": slider.note,
-        "interrupted": slider.interrupted,
-        "frames": frames[:, place],
-        "spectra": path.spectra,
-        "scales": slider.scales,
-        "axes": axis_names(estimator, count),
-        "up": upward_axis(estimator, count),
-        "picture": drawn,
-    }
-
-
 def _about_estimator(estimator: Any) -> dict[str, Any]:
-    """The fields of a report that depend on the estimator alone."""
+    """The fields of a report that depend on parameters and eigenvalues alone."""
+    symbol, scale = _scale(estimator)
+    total = estimator.eigenvalues_.sum()
     return {
         "estimator": type(estimator).__name__,
-        "symbol": _symbol(estimator),
+        "status": estimator.status_,
+        "fits": fits_of(estimator),
         "tol": float(estimator.tol),
+        "symbol": symbol,
+        "scale": scale,
+        # The sum vanishes for a constant kernel, which has no spectrum.
+        "shares": estimator.eigenvalues_ / (total if total > 0 else 1.0),
         "parameters": {name: describe(value) for name, value in sorted(estimator.get_params(deep=False).items())},
         "versions": {"Python" if name == "python" else name: v or "unknown" for name, v in versions().items()},
     }
+
+
+def _about_embedding(estimator: Any, rows: Array, place: Array) -> dict[str, Any]:
+    """The fields of a report about coordinates. ``rows``: those of the points. ``place``: the point that each row is."""
+    embedding = np.asarray(estimator.embedding_)[rows]
+    coordinates = embedding[:, :_MAX_AXES]
+    count = coordinates.shape[1]
+    drawn = _picture(embedding)
+    return {
+        "n_points": len(rows),
+        "n_dimensions": embedding.shape[1],
+        "coordinates": coordinates[place],
+        "axes": axis_names(estimator, count),
+        "up": upward_axis(estimator, count),
+        "picture": None if drawn is None else replace(drawn, positions=drawn.positions[place]),
+        "scores": outlier_scores(estimator)[place],
+    }
+
+
+def _picture(embedding: Array) -> Picture | None:
+    """The picture of an embedding; None where the coordinates themselves are best.
+
+    A sphere, which would have to be turned to be seen, gives way to a layout.
+    """
+    options = Options(len(embedding), embedding)
+    drawn = picture(embedding, options)
+    if drawn.view == "sphere":
+        drawn = picture(embedding, options, "layout")
+    if drawn.note is None or (drawn.view != "layout" and (len(drawn.columns) == 1 or max(drawn.columns) >= _MAX_AXES)):
+        return None
+    return drawn
 
 
 def _columns(points: Array, given: Sequence[str] | None, estimator: CertifiedEmbedding, first: int) -> tuple[Column, ...]:
@@ -302,9 +308,10 @@ def _name_of(y: Any) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _symbol(estimator: CertifiedEmbedding) -> str | None:
+def _scale(estimator: Any) -> tuple[str | None, float]:
+    """Symbol and value of the kernel's scale."""
     if getattr(estimator, "bandwidth_", None) is not None:
-        return "σ"
+        return "σ", estimator.bandwidth_
     if has_neighbors(estimator):
-        return "k"
-    return "ℓ" if hasattr(estimator, "length_scale_") else None
+        return "k", estimator.n_neighbors_
+    return ("ℓ", estimator.length_scale_) if hasattr(estimator, "length_scale_") else (None, math.nan)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
@@ -17,86 +16,67 @@ from .._utils.arrays import Array
 from ..plotting.targets import Classes, Target, Values
 from .content import Report
 from .fields import single_precision
-from .numbers import count_text, date_text, fixed_text, number_text
-from .verdicts import PARAMETERS, definitions, fit_facts, fit_words, of_fit, scale_text, share_list, verdict_text
-from .words import PICTURES, read_picture, share_text
+from .numbers import count_text, date_text, fixed_text, number_text, percent
+from .words import PICTURES, explain_scales, headline_of_scales, read_picture
 
-# Rows in the table of outliers, and columns in that of the data.
+# Rows in the table of outliers, columns in that of the data, and eigenvalues that are written out.
 _OUTLIERS = 12
 _MAX_COLUMNS = 200
+_MAX_SHARES = 4
 # Share of an eigenvalue below which its component is invisible in the picture.
 _NEGLIGIBLE = 1e-3
 # Difference of scores below which they are equal.
 _EQUAL = 1e-3
 # In the order in which they run.
-_SCRIPTS = (
-    *("data", "view", "sphere", "colours", "points", "frame", "pointer"),  # the map
-    *("differences", "selection", "export", "spectrum", "page"),
-)
+_SCRIPTS = ("data", "view", "colours", "points", "frame", "pointer", "differences", "selection", "export", "page")
 
 
 def render(report: Report) -> str:
     """The page."""
-    several = len(report.fits) > 1
     parts = {
         "title": escape(report.title),
         "version": escape(report.versions["elliptope"]),
         "style": page_file("page.css"),
         "script": "\n".join(page_file(f"{name}.js") for name in _SCRIPTS),
         "data": _quote(page_data(report)),
-        "lede": "".join(of_fit(report, k, _lede(report, k)) for k in range(len(report.fits))),
+        "lede": escape(_lede(report)),
         "reading": escape(_reading(report)),
         "if_picture": "" if report.picture else "hidden",
         "if_coordinates": "hidden" if report.picture else "",
         "picture": "" if report.picture is None else PICTURES[report.picture.view],
         "picture_reading": "" if report.picture is None else escape(read_picture(report.picture)),
-        "if_path": "" if several else "hidden",
-        "slider_name": escape(_parameter(report)),
-        "note": escape(report.note or ""),
-        "if_note": "" if report.note else "hidden",
         "if_columns": "" if report.table else "hidden",
-        "steps": str(len(report.fits) - 1),
-        "chosen": str(report.chosen),
-        "least": escape(scale_text(report, 0)),
-        "largest": escape(scale_text(report, -1)),
-        "facts": "\n".join(fit_facts(report, k) for k in range(len(report.fits))),
-        "words": "\n".join(fit_words(report, k) for k in range(len(report.fits))),
+        "status": escape(report.status),
+        "verdict": escape(headline_of_scales(report.fits)),
+        "words": _words(report),
         "limits": escape(_limits(report)),
         "first_row": str(report.first_row),
-        "outliers": "".join(of_fit(report, k, _outliers(report, k)) for k in range(len(report.fits))),
-        "path": _path(report),
+        "outliers": _outliers(report),
         "columns": _columns(report),
         "columns_note": escape(_columns_note(report)),
-        "parameters": definitions(report.parameters),
-        "versions": definitions(report.versions),
+        "parameters": _definitions(report.parameters),
+        "versions": _definitions(report.versions),
     }
     return Template(page_file("page.html")).substitute(parts)
 
 
 def page_data(report: Report) -> dict[str, Any]:
     """The data of the page's script; arrays as the base64 of little-endian numbers."""
-    m, n, k = report.frames.shape
     fields = [_field(name, column) for name, column in report.fields]
     if report.target is not None:
         fields.insert(0, _field("Label" if report.target_name is None else report.target_name, report.target))
     return {
-        "size": {"frames": m, "rows": n, "axes": k},
         "rows": _base64(report.rows, "<i4"),
         "names": report.row_names,
         "labels": report.labels,
         "fields": fields,
         "target": None if report.target is None else 0,
         "scores": _base64(report.scores, "<f4"),
-        "frames": _base64(report.frames.transpose(0, 2, 1), "<f4"),  # one axis after the other
-        "chosen": report.chosen,
+        "coordinates": _base64(report.coordinates.T, "<f4"),  # one axis after the other
         "axes": report.axes,
-        "up": report.up if _why_score(report) is None else k,  # the axis after the components is the outlier score
+        # The axis after the components is the outlier score.
+        "up": report.up if _why_score(report) is None else report.coordinates.shape[1],
         "picture": _picture(report),
-        "parameter": _parameter(report),
-        "fits": [
-            {"scale": _number(value), "text": scale_text(report, i), "summary": _summary(report, i), "shares": row}
-            for i, (value, row) in enumerate(zip(report.values.tolist(), report.spectra.tolist(), strict=True))
-        ],
     }
 
 
@@ -109,11 +89,6 @@ def _field(name: str, column: Target) -> dict[str, Any]:
     return {"name": name, "values": _base64(single_precision(column.values), "<f4"), "dates": column.dates}
 
 
-def _parameter(report: Report) -> str:
-    """What the slider varies."""
-    return PARAMETERS.get(report.symbol or "", "")
-
-
 def _picture(report: Report) -> dict[str, Any] | None:
     """The picture beside the coordinates; its axes have titles where they have a meaning."""
     drawn = report.picture
@@ -123,8 +98,7 @@ def _picture(report: Report) -> dict[str, Any] | None:
         "view": drawn.view,
         "columns": drawn.columns,
         "note": drawn.note,
-        "still": drawn.frames is not None and len(drawn.frames) < len(report.fits),  # of the chosen fit alone
-        "frames": None if drawn.frames is None else _base64(drawn.frames.transpose(0, 2, 1), "<f4"),
+        "positions": _base64(drawn.positions.T, "<f4"),
         "circles": [{"radius": circle.radius, "label": circle.label} for circle in drawn.circles],
     }
 
@@ -143,31 +117,45 @@ def _quote(data: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
-def _summary(report: Report, k: int) -> str:
-    rank, text = len(report.fits[k].eigenvalues), verdict_text(report, k)
-    return f"{report.symbol} = {scale_text(report, k)}, rank {rank}, {text[0].lower()}{text[1:]}"
-
-
-def _lede(report: Report, k: int) -> str:
+def _lede(report: Report) -> str:
     table = "" if report.columns is None else f" and {count_text(len(report.columns), 'column')}"
-    scale = "" if report.symbol is None else f", {report.symbol} = {scale_text(report, k)}"
-    dimensions = count_text(report.fits[k].embedding.shape[1], "dimension")
-    scales = f" at {count_text(len(report.scales[k]), 'scale')}" if report.scales[k] else ""
+    scale = "" if report.symbol is None else f", {report.symbol} = {number_text(report.scale) or 'none'}"
+    dimensions = count_text(report.n_dimensions, "dimension")
+    scales = f" at {count_text(len(report.fits), 'scale')}" if _has_scales(report) else ""
     rows = count_text(len(report.rows), "row")
-    text = f"{rows}{table}, embedded in {dimensions} by {report.estimator}{scales}{scale}."
-    return f'<p class="lede">{escape(text)}</p>'
+    return f"{rows}{table}, embedded in {dimensions} by {report.estimator}{scales}{scale}."
+
+
+def _has_scales(report: Report) -> bool:
+    return report.fits[0].title is not None
+
+
+def _words(report: Report) -> str:
+    """The certificate in plain words, of every scale where there are scales, with rank and spectrum."""
+    parts = []
+    for fit, (claim, *rest) in zip(report.fits, explain_scales(report.fits, report.n_points, report.tol), strict=True):
+        title = "" if fit.title is None else f"<h3>{escape(fit.title)}</h3>"
+        paragraphs = "".join(f"<p>{escape(text)}</p>" for text in rest)
+        spectrum = {"Rank": str(len(fit.eigenvalues)), "Eigenvalues (share)": _share_list(fit.eigenvalues)}
+        parts.append(f'{title}<p class="claim">{escape(claim)}</p>{paragraphs}<dl>{_definitions(spectrum)}</dl>')
+    return "\n".join(parts)
+
+
+def _share_list(eigenvalues: Array) -> str:
+    """The largest eigenvalues as parts of their sum."""
+    shares = [percent(value / eigenvalues.sum()) for value in eigenvalues.tolist() if value > 0]
+    return ", ".join(shares[:_MAX_SHARES]) + (", …" if len(shares) > _MAX_SHARES else "") if shares else "none"
+
+
+def _definitions(pairs: dict[str, str]) -> str:
+    return "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in pairs.items())
 
 
 def _why_score(report: Report) -> str | None:
     """Why two components do not make a plot, if they do not: the outlier score then is the vertical axis."""
-    shares, axes = report.spectra[report.chosen], report.frames.shape[2]
-    if axes < 2:
+    if report.coordinates.shape[1] < 2:
         return "there is no second component"
-    if len(shares) < 2 or shares[1] < _NEGLIGIBLE:
+    if len(report.shares) < 2 or report.shares[1] < _NEGLIGIBLE:
         return "the second component carries next to nothing"
     if report.picture is not None and report.picture.view == "ring":
         return "two components would make a circle"
@@ -176,7 +164,7 @@ def _why_score(report: Report) -> str | None:
 
 def _reading(report: Report) -> str:
     text = "Every point is a row of the data. Rows that are alike point the same way from the centre"
-    if len(report.scales[report.chosen]) > 1:
+    if len(report.fits) > 1:
         text = "Every point is a row of the data. Within a scale, rows that are alike point the same way from the centre"
     if report.parameters.get("diagonal") == "'kernel'" and report.parameters["normalize"] == "None":
         text += "; the farther out a row, the fewer neighbours it has"
@@ -192,14 +180,12 @@ def _limits(report: Report) -> str:
     )
     if report.picture is not None and report.picture.view == "layout":
         text = f"The map is a layout by t-SNE of the coordinates, and it is these that the certificate is about. {text}"
-    several = " Move the slider: what stays put over many of its values deserves more trust."
-    return f"{text}{several}" if len(report.fits) > 1 else text
+    return text
 
 
-def _outliers(report: Report, k: int) -> str:
-    """What the scores are, and the table of the highest, at fit k."""
-    scores = report.scores[k]
-    order = np.argsort(-scores, kind="stable")[:_OUTLIERS]
+def _outliers(report: Report) -> str:
+    """What the scores are, and the table of the highest."""
+    order = np.argsort(-report.scores, kind="stable")[:_OUTLIERS]
     head = ["Row", *(["Name"] if report.row_names else []), *(["Label"] if _has_labels(report) else []), "Score"]
     rows = []
     for i in order.tolist():
@@ -210,14 +196,14 @@ def _outliers(report: Report, k: int) -> str:
             cells.append(escape(report.row_names[i]))
         if _has_labels(report):
             cells.append(escape(_label(report, i)))
-        rows.append([*cells, fixed_text(scores[i])])
-    about = _scores(report, scores, order)
+        rows.append([*cells, fixed_text(report.scores[i])])
+    about = _scores(report, order)
     hint = f"{about} Press a number to see the row in the map. Rows are counted from {report.first_row}."
     scroll = '<div class="scroll" tabindex="0" role="region" aria-label="Table of outlying rows">'
     return f'<p class="hint">{hint}</p>{scroll}{_table(head, rows, figures=1)}</div>'
 
 
-def _scores(report: Report, scores: Array, order: Array) -> str:
+def _scores(report: Report, order: Array) -> str:
     measure = (
         "their distance to their neighbours, and how many rows share these"
         if _of_neighbors(report)
@@ -225,8 +211,8 @@ def _scores(report: Report, scores: Array, order: Array) -> str:
     )
     text = f"By {measure}; the median row scores 0."
     # Rows without neighbours have equal scores, and the table holds an arbitrary choice of them.
-    last = float(scores[order[-1]])
-    count = int((scores >= last - _EQUAL).sum())
+    last = float(report.scores[order[-1]])
+    count = int((report.scores >= last - _EQUAL).sum())
     if count > _OUTLIERS:
         text += f" These are some of the {count_text(count, 'row')} that score {fixed_text(last)} or more."
     return text
@@ -246,21 +232,6 @@ def _label(report: Report, i: int) -> str:
     return report.target.names[report.target.codes[i]] if report.target.codes[i] >= 0 else ""
 
 
-def _path(report: Report) -> str:
-    head = [report.symbol or "", "Rank", "Eigenvalues", "Gap, at most", "Verdict"]
-    rows = [
-        [
-            scale_text(report, k),
-            str(len(fit.eigenvalues)),
-            share_list(report.spectra[k]),
-            share_text(fit.certificate.relative_gap),
-            escape(verdict_text(report, k)),
-        ]
-        for k, fit in enumerate(report.fits)
-    ]
-    return _table(head, rows)
-
-
 def _columns(report: Report) -> str:
     rows = []
     for c in report.table[:_MAX_COLUMNS]:
@@ -272,16 +243,12 @@ def _columns(report: Report) -> str:
 def _columns_note(report: Report) -> str:
     if report.columns is None:
         return "The rows were given by their similarities (a kernel matrix) or distances (a graph), without columns."
-    text = f"{count_text(len(report.rows), 'row')} and {count_text(len(report.columns), 'column')} were embedded."
-    if equal := equal_rows(report):
-        text += f" {equal}"
+    sentences = [equal_rows(report), report.preparation]
     if report.n_left_out:
-        text += f" {count_text(report.n_left_out, 'row')} of weight zero left out."
-    if report.preparation:
-        text += f" {report.preparation}"
+        sentences.insert(1, f"{count_text(report.n_left_out, 'row')} of weight zero left out.")
     if len(report.table) > _MAX_COLUMNS:
-        text += f" The first {_MAX_COLUMNS} columns:"
-    return text
+        sentences.append(f"The first {_MAX_COLUMNS} columns:")
+    return " ".join(filter(None, sentences))
 
 
 def equal_rows(report: Report) -> str | None:

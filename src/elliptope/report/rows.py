@@ -8,8 +8,14 @@ import numpy as np
 
 from .._utils.arrays import Array
 from ..estimators.base import KernelEmbedding
+from ..kernels.choice import find_kernel
 from ..kernels.pairs import find_rows
-from .fits import has_neighbors
+
+
+def has_neighbors(estimator: Any) -> bool:
+    """Whether the kernel is one of neighbours among rows; a graph has those that it has."""
+    rule = find_kernel(getattr(estimator, "kernel", None))
+    return rule is not None and rule.scale_parameter == "n_neighbors" and estimator.training_.points is not None
 
 
 def training_rows(estimator: Any) -> Array:

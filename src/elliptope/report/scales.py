@@ -1,4 +1,4 @@
-"""The scales of a fit that has several: every one with its own program, certificate and components."""
+"""The fits of an estimator: one, or one for every scale, each with its own program and certificate."""
 
 from __future__ import annotations
 
@@ -6,32 +6,33 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from .._utils.arrays import Array
 from ..estimators.multiscale import MultiscaleEmbedding, in_turn
-from ..estimators.path.records import PathRecord
-from ..estimators.training import Scale
+from ..sdp import Certificate
 
 
-@dataclass(frozen=True)
-class ScaleRecord:
-    """One scale: what it is called, the length of its rows, and its own fit."""
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What the page says of one program. ``title``: of a scale. ``bandwidth``: NaN for a kernel without one."""
 
-    title: str
-    weight: float
-    record: PathRecord
+    status: str
+    certificate: Certificate
+    eigenvalues: Array
+    bandwidth: float = math.nan
+    title: str | None = None
 
 
-def scale_records(estimator: Any) -> tuple[ScaleRecord, ...]:
-    """The scales of a MultiscaleEmbedding; none for any other estimator."""
+def fits_of(estimator: Any) -> tuple[Fit, ...]:
+    """The scales of a MultiscaleEmbedding; for any other estimator, its only fit."""
     if not isinstance(estimator, MultiscaleEmbedding):
-        return ()
+        length = getattr(estimator, "bandwidth_", getattr(estimator, "length_scale_", None))
+        bandwidth = math.nan if length is None else length
+        return (Fit(estimator.status_, estimator.certificate_, estimator.eigenvalues_, bandwidth),)
     times = [scale.diffusion_time for scale in estimator.scales_]
+    titles = [f"Scale {k}{_purpose(time, times)}, diffusion time {time}" for k, time in enumerate(times, start=1)]
     return tuple(
-        ScaleRecord(
-            f"Scale {k}{_purpose(scale.diffusion_time, times)}, diffusion time {scale.diffusion_time}",
-            scale.weight,
-            _record(scale),
-        )
-        for k, scale in enumerate(estimator.scales_, start=1)
+        Fit(scale.status, scale.certificate, scale.eigenvalues, title=title)
+        for scale, title in zip(estimator.scales_, titles, strict=True)
     )
 
 
@@ -40,20 +41,6 @@ def _purpose(time: int, times: list[int]) -> str:
     if min(times) == max(times):
         return ""
     return {max(times): ": groups of rows", min(times): ": detail within groups"}.get(time, "")
-
-
-def _record(scale: Scale) -> PathRecord:
-    return PathRecord(
-        bandwidth=math.nan,
-        embedding=scale.components,
-        factor=scale.components,
-        eigenvalues=scale.eigenvalues,
-        certificate=scale.certificate,
-        status=scale.status,
-        n_iter=scale.n_iter,
-        n_products=scale.n_products,
-        seconds=math.nan,  # not known
-    )
 
 
 def axis_names(estimator: Any, count: int) -> tuple[str, ...]:

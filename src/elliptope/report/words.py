@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from .._utils.rounding import decimal_above
-from ..estimators.path.records import PathRecord
+from ..plotting.view import Picture
 from ..sdp import Certificate
 from .numbers import number_text, times_ten
-from .pictures import PagePicture
+from .scales import Fit
 
 # Digits of an objective: the fewest shown, and the most that double precision has.
 _DIGITS, _MOST_DIGITS = 6, 15
@@ -21,10 +21,10 @@ _DIGITS, _MOST_DIGITS = 6, 15
 _PERCENT = Decimal("0.001")
 _SPACE = "\N{NO-BREAK SPACE}"
 # Names of the pictures that a page may open with.
-PICTURES = {"plane": "Logarithmic radius", "ring": "Ring", "sphere": "Sphere", "layout": "Layout"}
+PICTURES = {"plane": "Logarithmic radius", "ring": "Ring", "layout": "Layout"}
 
 
-def read_picture(picture: PagePicture) -> str:
+def read_picture(picture: Picture) -> str:
     """How to read it, and what it does not show."""
     text = {
         "plane": (
@@ -35,10 +35,6 @@ def read_picture(picture: PagePicture) -> str:
             "Rows that are alike point the same way from the centre. All of them lie on the circle, and are drawn farther "
             "out where many point the same way, to be seen."
         ),
-        "sphere": (
-            "Rows that are alike point the same way from the centre. All of them lie on a sphere: drag to turn it. Those on "
-            "its far side are faint."
-        ),
         "layout": (
             f"This is a layout, made by t-SNE from {len(picture.columns)} coordinates: rows that are alike are close to "
             "each other. Distances between groups, and their sizes and shapes, mean little, and outliers lie beside the "
@@ -48,39 +44,39 @@ def read_picture(picture: PagePicture) -> str:
     return f"{text} The certificate is about the coordinates: press Coordinates to see them."
 
 
-def headline(record: PathRecord) -> str:
+def headline(fit: Fit) -> str:
     """Status and grade in a few words."""
-    c = record.certificate
+    c = fit.certificate
     of = " for the approximate kernel" if stands_for_another(c) else ""
-    if record.status == "optimal":
+    if fit.status == "optimal":
         return f"Proved optimal{of}" if c.grade == "proved" else f"Optimal{of}, very probably"
-    if record.status == "degenerate":
+    if fit.status == "degenerate":
         return f"Optimal score{of}, but other pictures score equally"
-    if record.status == "unconfirmed":
+    if fit.status == "unconfirmed":
         return f"Optimal score{of}; other pictures may score equally"
-    return {"max_iter": "Not converged", "interrupted": "Stopped early"}.get(record.status, record.status)
+    return {"max_iter": "Not converged", "interrupted": "Stopped early"}.get(fit.status, fit.status)
 
 
-def headline_of_scales(records: Sequence[PathRecord]) -> str:
+def headline_of_scales(fits: Sequence[Fit]) -> str:
     """Status and grade of all scales in a few words."""
-    lines = [headline(record) for record in records]
+    lines = [headline(fit) for fit in fits]
     if len(set(lines)) == 1:
         return lines[0] if len(lines) == 1 else f"{lines[0]}, at {'both' if len(lines) == 2 else 'all'} scales"
     return "; ".join(f"{line[0].lower()}{line[1:]} at scale {k}" for k, line in enumerate(lines, start=1)).capitalize()
 
 
-def explain(record: PathRecord, n: int, tol: float) -> list[str]:
-    """Paragraphs on the fit to n points at tolerance ``tol``; the first is the claim itself."""
-    c = record.certificate
+def explain(fit: Fit, n: int, tol: float) -> list[str]:
+    """Paragraphs on a fit to n points at tolerance ``tol``; the first is the claim itself."""
+    c = fit.certificate
     exact = [_exact_claim(c)] if stands_for_another(c) else []
-    return [_claim(c), _reason(c, n), _room(c, tol), *exact, _verdict(record)]
+    return [_claim(c), _reason(c, n), _room(c, tol), *exact, _verdict(fit)]
 
 
-def explain_scales(records: Sequence[PathRecord], n: int, tol: float) -> list[list[str]]:
+def explain_scales(fits: Sequence[Fit], n: int, tol: float) -> list[list[str]]:
     """Paragraphs for every scale, as :func:`explain` has them; what is said of a grade is said once."""
     texts, said = [], set()
-    for record in records:
-        claim, reason, *others = explain(record, n, tol)
+    for fit in fits:
+        claim, reason, *others = explain(fit, n, tol)
         texts.append([claim, *([] if reason in said else [reason]), *others])
         said.add(reason)
     return texts
@@ -173,33 +169,33 @@ def _room(c: Certificate, tol: float) -> str:
     return f"At most {share_text(c.relative_gap)} of the {whole} is still missing ({asked} was asked for)."
 
 
-def _verdict(record: PathRecord) -> str:
-    null = record.certificate.null_space
-    if record.status == "optimal" and math.isfinite(record.certificate.distance_bound):
-        distance = share_text(record.certificate.distance_bound)
+def _verdict(fit: Fit) -> str:
+    null = fit.certificate.null_space
+    if fit.status == "optimal" and math.isfinite(fit.certificate.distance_bound):
+        distance = share_text(fit.certificate.distance_bound)
         return (
             "This program has only one optimum, and the embedding itself is close to it: the products of its rows, which "
             f"say how alike they are, differ from those of the optimum by at most {distance}, in the root mean square."
         )
-    if record.status == "optimal":
+    if fit.status == "optimal":
         return (
             "It is also the only optimum, to the precision of the computer: any method that gets this far shows the "
             "same picture, up to a rotation or a mirror image."
         )
-    if record.status == "unconfirmed":
+    if fit.status == "unconfirmed":
         return "Whether other embeddings, with other pictures, are as good could not be established."
-    if record.status == "degenerate":
+    if fit.status == "degenerate":
         why = "some rows can be moved at a cost too small to be computed"
         if null is not None and not null.unique:
             why = "other embeddings, with other pictures, are as good"
         remedy = "At another bandwidth, usually a larger one,"
-        if not math.isfinite(record.bandwidth):
+        if not math.isfinite(fit.bandwidth):
             remedy = "With a kernel that reaches farther, such as one of more neighbours,"
         return (
             f"But this picture is not the only one: {why}. Do not read meaning into its details. {remedy} there may be "
             "only one optimum."
         )
-    cause = "was stopped by hand" if record.status == "interrupted" else "ran out of iterations or of precision"
+    cause = "was stopped by hand" if fit.status == "interrupted" else "ran out of iterations or of precision"
     return (
         f"The solver {cause} before it reached what was asked for. Positions may still change: this picture is a draft. Fit "
         "again with more iterations or a larger tolerance."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -24,22 +24,19 @@ def write_report(
     row_names: Sequence | None = None,
     first_row: int = 0,
     columns: Any = None,
-    bandwidths: str | Iterable[float] | None = "auto",
-    neighbors: str | Iterable[int] | None = "auto",
     title: str | None = None,
     preparation: str | None = None,
     overwrite: bool = False,
     random_state: Any = 0,
-    verbose: bool = False,
 ) -> Path:
     """Write an embedding and its certificate to one HTML file that needs no network.
 
     The page has a picture with zoom, hover and lasso, coloured by label, outlier score or any column; what distinguishes
     selected rows from all others, column by column; files of picture, coordinates and selected rows to save; the
-    certificate in plain words, of every scale where there are several; the most outlying rows; a summary of data,
-    parameters and versions; and a slider over bandwidths, or over numbers of neighbours, with the spectrum, rank and
-    certificate at each of them. The picture is the one that :class:`~elliptope.plotting.EmbeddingDisplay` chooses; where
-    it is not that of two coordinates, these are a click away. The same input gives the same file.
+    certificate in plain words, with the rank and the spectrum, of every scale where there are several; the most outlying
+    rows; and a summary of data, parameters and versions. The picture is the one that
+    :class:`~elliptope.plotting.EmbeddingDisplay` chooses, with a layout in place of a sphere; where it is not that of two
+    coordinates, these are a click away. The same input gives the same file.
 
     Parameters
     ----------
@@ -64,32 +61,18 @@ def write_report(
     columns : data frame or mapping of names to (n,) arrays, optional
         By which rows are coloured, compared and described on the page: numbers or text, such as the table before it was
         scaled, with columns that were not embedded. Default: the columns that were embedded.
-    bandwidths : "auto", iterable of float or None
-        Values for the slider. ``"auto"``: eleven, from half to twice the estimator's own, which is always among them. Beyond
-        2000 rows, smaller ones are left out where they would cost too much, and beyond 8000 there are fewer, down to none;
-        the page says so. None, and any estimator without a bandwidth to vary: no such slider. Every value costs a fit.
-        Ctrl-C ends the fits, and the page is written with those that are done.
-    neighbors : "auto", iterable of int or None
-        The same for kernels of neighbours. ``"auto"``: up to 5000 rows, five numbers from half to twice the estimator's own.
     title : str, optional
     preparation : str, optional
         A sentence on what was done to the columns before. Default: the earlier steps of a pipeline.
     overwrite : bool
         Replace an existing file.
     random_state : int, RandomState or None
-        For the fits that are made here.
-    verbose : bool
-        A line per fit on standard error; on a terminal, a progress bar.
+        For the fit to a table.
 
     Returns
     -------
     Path
         Where the page was written. As the last value of a notebook's cell, it shows the page.
-
-    Warns
-    -----
-    ConvergenceWarning
-        Where a fit is not ``"optimal"``. The page says so, too.
 
     Examples
     --------
@@ -110,12 +93,8 @@ def write_report(
             row_names=row_names,
             first_row=first_row,
             columns=columns,
-            bandwidths=bandwidths,
-            neighbors=neighbors,
             title=title,
             preparation=earlier_steps(X_or_estimator) if preparation is None else preparation,
-            random_state=random_state,
-            verbose=verbose,
         )
         file.write(page_bytes(report))
     return ReportPath(output)

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..._utils.arrays import Array
-from ..._utils.extras import missing_module
+from ..._utils.versions import missing_module
 from ..errors import TableError
 from .base import Raw, Reader
 from .cells import texts_of

@@ -24,9 +24,7 @@ const STEPS = 64;
 const ENDS = [0.01, 0.99];
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
-/* The outlier score at the fit shown, as a field. */
-const SCORE = { name: "Outlier score", get values() { return report.scores[view.frame]; } };
-const fields = [...report.fields, SCORE];
+const fields = [...report.fields, { name: "Outlier score", values: report.scores }];
 
 /* { styles, of }: row i is drawn in the style of number of[i]; a style is { name, colour, path }; one whose name is null is no
    entry of the legend. Made anew when null. */

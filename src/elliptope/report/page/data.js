@@ -5,25 +5,19 @@
 const report = unpack(JSON.parse(document.getElementById("data").textContent));
 
 function unpack(raw) {
-  const { frames, rows, axes } = raw.size;
-  const positions = numbers(raw.frames, Float32Array);
-  const picture = raw.picture?.frames ? numbers(raw.picture.frames, Float32Array) : new Float32Array(2 * rows);
+  const rows = numbers(raw.rows, Int32Array);
+  const coordinates = numbers(raw.coordinates, Float32Array);
+  const positions = raw.picture ? numbers(raw.picture.positions, Float32Array) : new Float32Array(0);
   const scores = numbers(raw.scores, Float32Array);
-  const part = (array, k) => array.subarray(k * rows, (k + 1) * rows);
-  /* A layout may be that of one fit, and other estimators than that of the slider have one fit. */
-  const drawn = (f) => (picture.length > 2 * rows ? f : 0);
+  const part = (array, k) => array.subarray(k * rows.length, (k + 1) * rows.length);
   return {
     ...raw,
-    n: rows,
-    rows: numbers(raw.rows, Int32Array),
+    n: rows.length,
+    rows,
     fields: raw.fields.map(unpackField),
-    scores: Array.from({ length: frames }, (_, f) => part(scores, f)),
-    /* Frame f is a list of columns: the components, the outlier score, and the two of the picture, if there is one. */
-    frames: Array.from({ length: frames }, (_, f) => [
-      ...Array.from({ length: axes }, (_, a) => part(positions, f * axes + a)),
-      part(scores, f),
-      ...[0, 1].map((a) => part(picture, 2 * drawn(f) + a)),
-    ]),
+    scores,
+    /* The components, the outlier score, and the two columns of the picture, if there is one. */
+    columns: [...raw.axes.map((_, a) => part(coordinates, a)), scores, ...[0, 1].map((a) => part(positions, a))],
   };
 }
 
@@ -45,20 +39,19 @@ function numbers(base64, Type) {
    plot, too. The last two are those of the picture. */
 function axisName(a) {
   if (isComponent(a)) return report.axes[a];
-  return a === report.size.axes ? "Outlier score" : pictureAxis(a - report.size.axes - 1);
+  return a === report.axes.length ? "Outlier score" : pictureAxis(PICTURE_AXES.indexOf(a));
 }
 
 function pictureAxis(side) {
   const { view, columns, note } = report.picture;
   if (view === "layout") return side ? "" : note;
-  if (view === "sphere") return "";
   return side ? axisName(columns[1]) : `${axisName(columns[0])} (${note})`;
 }
 
-const PICTURE_AXES = [report.size.axes + 1, report.size.axes + 2];
+const PICTURE_AXES = [report.axes.length + 1, report.axes.length + 2];
 
 function isComponent(a) {
-  return a < report.size.axes;
+  return a < report.axes.length;
 }
 
 /* What is known of row i in a field, as text. */

@@ -91,11 +91,10 @@ function digits(value) {
 }
 
 function coordinatesTable() {
-  const columns = report.frames[view.frame];
-  const axes = Array.from({ length: report.size.axes + 1 }, (_, a) => ({ name: axisName(a), text: (i) => digits(columns[a][i]) }));
-  const drawn = report.picture && report.picture.view !== "sphere" ? PICTURE_AXES : [];
-  const positions = drawn.map((a, side) => ({ name: `${report.picture.view} ${"xy"[side]}`, text: (i) => digits(columns[a][i]) }));
-  return table(allRows(), [...axes, ...positions]);
+  const column = (a, name) => ({ name, text: (i) => digits(report.columns[a][i]) });
+  const drawn = report.picture ? PICTURE_AXES.map((a, side) => column(a, `${report.picture.view} ${"xy"[side]}`)) : [];
+  const axes = Array.from({ length: report.axes.length + 1 }, (_, a) => column(a, axisName(a)));
+  return table(allRows(), [...axes, ...drawn]);
 }
 
 function selectionTable() {

@@ -57,14 +57,13 @@ function axisTitles() {
 
 /* The circles of a picture. */
 function outlines() {
-  if (onSphere()) return sphereLines();
   return report.picture.circles.map(({ radius, label: text }) => circle(radius) + (text ? note(0, radius, text) : "")).join("");
 }
 
-function circle(radius, width = 1) {
+function circle(radius) {
   const [x, y] = toPixels(0, 0);
   const [edge] = toPixels(radius, 0);
-  return `<circle cx="${x}" cy="${y}" r="${edge - x}" fill="none" stroke="${css("muted")}" stroke-opacity="0.45" stroke-width="${width}"/>`;
+  return `<circle cx="${x}" cy="${y}" r="${edge - x}" fill="none" stroke="${css("muted")}" stroke-opacity="0.45"/>`;
 }
 
 /* A few letters at a place of the plane, on the colour of the page. */

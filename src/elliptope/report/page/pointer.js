@@ -1,6 +1,6 @@
 "use strict";
 
-/* What the pointer does on the map: hover, zoom, pan, lasso, turn; and a press on a point, which selects it. */
+/* What the pointer does on the map: hover, zoom, pan, lasso; and a press on a point, which selects it. */
 
 const tip = document.getElementById("tip");
 const drawing = document.getElementById("drawing");
@@ -10,21 +10,12 @@ const STILL = 4;
 /* Fields that the hover box shows beside name and label. */
 const hovered = new Set();
 
-function firstMode() {
-  if (touch.matches) return null;
-  return onSphere() ? "turn" : "zoom";
-}
-
 function setMode(mode) {
   view.mode = mode;
   for (const button of document.querySelectorAll("[data-mode]")) button.ariaPressed = String(button.dataset.mode === mode);
-  document.querySelector("[data-mode=turn]").hidden = !onSphere();
-  if (onSphere()) scatter.tabIndex = 0;
-  else scatter.removeAttribute("tabindex");
-  scatter.ariaLabel = onSphere() ? "Sphere of the embedding: arrow keys turn it" : "Scatter plot of the embedding";
   /* With nothing to drag, a finger on the map scrolls the page. */
   scatter.style.touchAction = mode ? "none" : "pan-y";
-  scatter.style.cursor = { zoom: "crosshair", lasso: "crosshair", pan: "grab", turn: "grab" }[mode] ?? "default";
+  scatter.style.cursor = { zoom: "crosshair", lasso: "crosshair", pan: "grab" }[mode] ?? "default";
 }
 
 function placeOf(event) {
@@ -38,7 +29,7 @@ function rowAt([x, y]) {
   let [row, least] = [-1, NEAR ** 2];
   for (let i = 0; i < report.n; i += 1) {
     const distance = (X[i] - x) ** 2 + (Y[i] - y) ** 2;
-    if (distance < least && isVisible(i) && !(onSphere() && view.depth[i] < 0)) [row, least] = [i, distance];
+    if (distance < least && isVisible(i)) [row, least] = [i, distance];
   }
   return row;
 }
@@ -94,11 +85,6 @@ const DRAGS = {
     const [a, b] = [toPlane(...places.at(-2)), toPlane(...places.at(-1))];
     const { x, y } = view.range;
     setRange({ x: x.map((value) => value + a[0] - b[0]), y: y.map((value) => value + a[1] - b[1]) });
-  },
-  turn(places, done) {
-    if (done) return;
-    const [a, b] = [toPlane(...places.at(-2)), toPlane(...places.at(-1))];
-    turnBy(b[0] - a[0], b[1] - a[1]);
   },
 };
 

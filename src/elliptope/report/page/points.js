@@ -10,8 +10,7 @@ const CELL = 2;
 const MANY = 500;
 /* Selected points that are drawn larger, so as to be found. */
 const FEW = 20;
-/* Opacity of the far side of a sphere, relative to the near one; and of a cell with a single point. */
-const FAR_SIDE = 0.2;
+/* Opacity of a cell with a single point. */
 const LONELY = 0.35;
 
 function drawPoints() {
@@ -35,7 +34,7 @@ function pointSize() {
   return Math.max(3.5, Math.min(9, 9 - 2.2 * Math.log10(report.n / 150)));
 }
 
-/* [{ rows, opacity, size, ring }], in the order in which they are drawn: selected rows, and the near side of a sphere, on top. */
+/* [{ rows, opacity, size, ring }], in the order in which they are drawn: selected rows on top. */
 function layers(rows) {
   const full = report.n > MANY ? 0.75 : 0.9;
   const faint = Number(css("faint")) * (report.n > MANY ? 0.45 : 1);
@@ -45,10 +44,7 @@ function layers(rows) {
     const own = view.selected ? rows.filter((i) => Boolean(view.isSelected[i]) === chosen) : chosen ? rows : [];
     const opacity = view.selected ? (chosen ? 1 : faint) : full;
     const look = few && chosen ? { size: 13, ring: true } : { size: pointSize(), ring: false };
-    for (const near of onSphere() ? [false, true] : [true]) {
-      const side = onSphere() ? own.filter((i) => view.depth[i] >= 0 === near) : own;
-      if (side.length) made.push({ rows: side, opacity: near ? opacity : FAR_SIDE * opacity, ...look });
-    }
+    if (own.length) made.push({ rows: own, opacity, ...look });
   }
   return made;
 }

@@ -1,13 +1,12 @@
 "use strict";
 
-/* Rows that are selected: on the map, by typing, by the table of outliers, or on the page beside this one. */
+/* Rows that are selected: on the map, by typing, or by the table of outliers. */
 
 const selectedText = document.getElementById("selected");
 /* Row numbers that are written out. */
 const NAMED = 12;
 
-/* Select rows. Where this page is shown beside another, that one is told, unless it has asked for it. */
-function select(rows, tell = true) {
+function select(rows) {
   view.isSelected.fill(0);
   for (const i of rows) view.isSelected[i] = 1;
   const chosen = allRows().filter((i) => view.isSelected[i]);
@@ -19,7 +18,6 @@ function select(rows, tell = true) {
   for (const id of ["export-selection", "clear"]) document.getElementById(id).disabled = !chosen.length;
   showDifferences();
   redraw();
-  if (tell && parent !== window) parent.postMessage({ selected: chosen.map((i) => report.rows[i]) }, "*");
 }
 
 /* Rows for "3, 10-20, some text": numbers, ranges of numbers, names and labels; those that contain the text if none is equal to it. */
@@ -63,10 +61,5 @@ function wireSelection() {
     if (!button) return;
     selectFound([Number(button.dataset.row)]);
     scatter.scrollIntoView({ block: "nearest", behavior: calm.matches ? "auto" : "smooth" });
-  });
-  window.addEventListener("message", (event) => {
-    if (event.source !== parent || !Array.isArray(event.data?.selected)) return;
-    const wanted = new Set(event.data.selected);
-    select(allRows().filter((i) => wanted.has(report.rows[i])), false);
   });
 }

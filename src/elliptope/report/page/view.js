@@ -7,8 +7,6 @@ const scatter = document.getElementById("scatter");
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const touch = matchMedia("(pointer: coarse)");
 
-/* Milliseconds that a move takes. */
-const MOVE_TIME = 500;
 /* Empty space around the points, relative to their extent; the factor of one step of zoom. */
 const MARGIN = 0.06;
 const ZOOM_STEP = 1.5;
@@ -24,26 +22,17 @@ const view = {
   picture: Boolean(report.picture), // whether it is shown, and not the coordinates
   axes: report.picture ? PICTURE_AXES : [0, report.up],
   mode: null, // what dragging does
-  frame: report.chosen,
-  shown: report.frames[report.chosen], // columns as they are on the screen, between two frames while points move
   range: null, // { x, y }: the part of the plane that is shown
   moved: false, // whether the user has chosen it
   box: null, // { left, top, width, height } of that part on the screen
   at: [new Float32Array(report.n), new Float32Array(report.n)], // pixels of all rows
   beyond: 0, // rows that are drawn at the edge
   pending: false, // whether the map will be drawn anew
-  move: 0, // number of the latest move: an older one gives way to it
-  moving: false,
   colour: null, // a field
   hidden: new Set(), // styles that are not shown
   selected: null, // rows in ascending order, or null
   isSelected: new Uint8Array(report.n), // 1 for these rows
 };
-
-/* Both columns of the whole plot, as they are on the screen. */
-function shownColumns() {
-  return onSphere() ? turnedColumns() : view.axes.map((a) => view.shown[a]);
-}
 
 /* Lengths and angles mean something among components and in pictures, and only there. */
 function isometric() {
@@ -68,11 +57,10 @@ function bounds(column) {
   return [low - space, high + space];
 }
 
-/* The part of the plane with the points in it, and the circle that a ring or sphere is. */
+/* The part of the plane with the points in it, and the circle that a ring is. */
 function wholeRange(columns) {
-  const round = view.picture && ["ring", "sphere"].includes(report.picture.view);
   const [x, y] = columns.map(bounds);
-  for (const range of round ? [x, y] : []) {
+  for (const range of view.picture && report.picture.view === "ring" ? [x, y] : []) {
     range[0] = Math.min(range[0], -1 - MARGIN);
     range[1] = Math.max(range[1], 1 + MARGIN);
   }
@@ -96,7 +84,7 @@ function widened([low, high], length) {
 function locate() {
   const [width, height] = [scatter.clientWidth, scatter.clientHeight];
   view.box = { left: AROUND.left, top: AROUND.top, width: width - AROUND.left - AROUND.right, height: height - AROUND.top - AROUND.bottom };
-  const columns = shownColumns();
+  const columns = view.axes.map((a) => report.columns[a]);
   if (!view.moved) view.range = wholeRange(columns);
   else view.range = equalUnits(view.range);
   const { box } = view;
@@ -159,33 +147,6 @@ function drawMap() {
   sayWhatIsDrawn();
 }
 
-/* Move the points to another fit, by straight lines from wherever they are. */
-async function moveTo(frame) {
-  const from = view.shown;
-  const to = report.frames[frame];
-  const move = ++view.move;
-  const start = performance.now();
-  view.frame = frame;
-  view.moving = true;
-  for (let t = 0; t < 1;) {
-    t = calm.matches ? 1 : Math.min(1, Math.max(0, (await nextFrame() - start) / MOVE_TIME));
-    if (move !== view.move) return;
-    view.shown = t < 1 ? between(from, to, t * t * (3 - 2 * t)) : to;
-    drawMap();
-  }
-  view.moving = false;
-}
-
-/* Of the columns that are drawn; the others are where they will be. */
-function between(from, to, t) {
-  const drawn = new Set(onSphere() ? report.picture.columns : view.axes);
-  return to.map((column, a) => (drawn.has(a) ? column.map((value, i) => from[a][i] + t * (value - from[a][i])) : column));
-}
-
-function nextFrame() {
-  return new Promise(requestAnimationFrame);
-}
-
 function resetView() {
   view.moved = false;
   redraw();
@@ -219,6 +180,5 @@ function showPicture(picture) {
   for (const button of document.querySelectorAll("[data-view]")) {
     button.ariaPressed = String((button.dataset.view === "picture") === picture);
   }
-  if (view.mode === "turn" || picture) setMode(firstMode());
   setAxes(picture ? PICTURE_AXES : selects.map((select) => Number(select.value)));
 }

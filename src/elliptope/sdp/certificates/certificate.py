@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..._utils.arrays import absolute_total, largest, namespace, smallest, total
-from ..._utils.notebook import table
 from ..._utils.rounding import UNIT, round_up
 from ...operators.base import Operator
 from ...operators.metric import DiagonalMetric, Metric
@@ -118,21 +117,6 @@ class Certificate:
             f"Certificate({grade}: {self.objective:.10g} ≤ optimum ≤ {self.upper_bound:.10g}, "
             f"relative_gap={round_up(self.relative_gap, 3)}, stationarity={self.stationarity:.1e}{exact})"
         )
-
-    def _repr_html_(self) -> str:
-        """The same in a table, for notebooks."""
-        rows = [("optimum", f"from {self.objective:.10g} to {self.upper_bound:.10g}")]
-        if self.error_below or self.error_above:
-            rows.append(("optimum of the exact problem", "from {:.10g} to {:.10g}".format(*self.exact_interval)))
-        rows.append(("relative gap", f"at most {round_up(self.relative_gap, 3)}"))
-        if self.grade == "probabilistic":
-            rows.append(("wrong with probability", f"at most {self.failure_probability:.0e}"))
-        if math.isfinite(self.distance_bound):
-            rows.append(("distance of B to the optimum", f"at most {round_up(self.distance_bound, 3)} of its size"))
-        if self.null_space is not None:
-            rows.append(("only optimum", "yes" if self.null_space.unique and self.null_space.strict else "not shown"))
-        rows.append(("stationarity", f"{self.stationarity:.1e}"))
-        return table(("Certificate", self.grade), rows)
 
 
 def dual_metrics(iterate: Iterate) -> dict[str, Metric]:
