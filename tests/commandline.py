@@ -75,10 +75,10 @@ def write_csv(path, rows, delimiter=","):
     return path
 
 
-def wine_rows(names=NAMES):
+def wine_rows(data=RAW.data, names=NAMES):
     """The Wine data, with a column of classes, as rows of a file."""
     header = [[*names, "class"]] if names else []
-    return [*header, *([*row, name] for row, name in zip(RAW.data.tolist(), CLASSES, strict=True))]
+    return [*header, *([*row, name] for row, name in zip(data.tolist(), CLASSES, strict=True))]
 
 
 def snapshot(folder):

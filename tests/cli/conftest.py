@@ -1,10 +1,13 @@
-"""Fixtures of the command line: a runner, the Wine table, a model of it, and a folder with a small table."""
+"""Fixtures of the command line: a runner, the Wine table, models of it, and a folder with a small table."""
+
+import os
 
 import numpy as np
 import pytest
 
 from commandline import GOOD, SDP, Runner, X, wine_rows, write_csv
 from common import WINE, fit
+from elliptope.cli import main
 from elliptope.persistence import save
 
 
@@ -14,14 +17,31 @@ def cli(monkeypatch, capsysbinary):
 
 
 @pytest.fixture(scope="session")
-def wine(tmp_path_factory):
+def raw_wine(tmp_path_factory):
+    """As it was measured."""
     return write_csv(tmp_path_factory.mktemp("wine") / "wine.csv", wine_rows())
 
 
-@pytest.fixture
-def model(cli, wine, tmp_path):
-    path = tmp_path / "wine.model"
-    assert cli("fit", wine, *SDP, "--standardize", "--label", "class", "-o", path).code == 0
+@pytest.fixture(scope="session")
+def wine(tmp_path_factory):
+    """Its z-scores."""
+    return write_csv(tmp_path_factory.mktemp("wine") / "wine.csv", wine_rows(WINE))
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory, wine):
+    """Without scaling."""
+    path = tmp_path_factory.mktemp("model") / "m"
+    assert main(["embed", str(wine), *SDP, "--label", "class", "-o", os.devnull, "--save-model", str(path)]) == 0
+    return path
+
+
+@pytest.fixture(scope="session")
+def scaled_model(tmp_path_factory, raw_wine):
+    """Of rows as they were measured, which it standardises."""
+    path = tmp_path_factory.mktemp("model") / "m"
+    page = str(path.with_name("page.html"))
+    assert main(["report", str(raw_wine), *SDP, "--label", "class", "-o", page, "--save-model", str(path)]) == 0
     return path
 
 

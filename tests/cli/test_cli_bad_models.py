@@ -8,9 +8,7 @@ from elliptope.persistence import save
 
 
 class TestModelFiles:
-    @pytest.mark.parametrize(
-        "command", ["transform bad t.csv -o out.csv", "certify bad", "info bad", "report bad -o out.html"]
-    )
+    @pytest.mark.parametrize("command", ["transform bad t.csv -o out.csv", "info bad", "report bad -o out.html"])
     @pytest.mark.parametrize("damage", ["cut", "flipped", "appended"])
     def test_damage(self, cli, folder, small_model, damage, command):
         flipped = bytearray(small_model)
@@ -32,6 +30,7 @@ class TestModelFiles:
             ("label", {"name": "kind", "values": [["u"]] * 30}),
             ("id", {"name": 3, "values": ["u"] * 30}),
             ("source", ["t.csv"]),
+            ("preparation", {"features": [["a", 0, "number", 1]]}),
         ],
     )
     def test_metadata_is_not_believed(self, cli, folder, entry, value):

@@ -1,4 +1,4 @@
-"""Models: `fit`, `transform`, `certify` and `info` give what the same steps give in Python."""
+"""Models: `transform` and `info` give what the same steps give in Python."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 
 from commandline import CLASSES, NAMES, RAW, SDP, same, wine_rows, write_csv
 from common import WINE, fit
-from elliptope import SDPEmbedding, load, operators
+from elliptope import DiffusionMap, SDPEmbedding, load
 from elliptope.cli import load_pipeline
 from elliptope.cli.fitting import certificate_facts
 from elliptope.persistence import save
@@ -21,21 +21,21 @@ class TestModels:
         same(outcome.numbers, reference.transform(WINE))
         assert "valid feature names" not in outcome.err
 
-    def test_new_rows_are_scaled_as_the_training_rows_were(self, cli, model, tmp_path, reference):
+    def test_new_rows_are_scaled_as_the_training_rows_were(self, cli, scaled_model, tmp_path, reference):
         new = RAW.data[:5] * 1.01
         scaled = (new - RAW.data.mean(axis=0)) / RAW.data.std(axis=0, ddof=1)
         path = write_csv(tmp_path / "new.csv", [NAMES, *new.tolist()])
-        same(cli("transform", model, path).numbers, reference.transform(scaled))
+        same(cli("transform", scaled_model, path).numbers, reference.transform(scaled))
 
     def test_columns_are_found_by_name(self, cli, model, tmp_path, reference):
         order = np.random.default_rng(0).permutation(13)
-        rows = [["extra", *(NAMES[j] for j in order)], *(["x", *row] for row in RAW.data[:, order].tolist())]
+        rows = [["extra", *(NAMES[j] for j in order)], *(["x", *row] for row in WINE[:, order].tolist())]
         same(cli("transform", model, write_csv(tmp_path / "n.csv", rows)).numbers, reference.transform(WINE))
 
     def test_columns_without_names_go_by_position(self, cli, model, tmp_path, reference):
-        np.save(tmp_path / "n.npy", RAW.data)
+        np.save(tmp_path / "n.npy", WINE)
         same(cli("transform", model, tmp_path / "n.npy").numbers, reference.transform(WINE))
-        rows = wine_rows(names=[f"other {j}" for j in range(13)])
+        rows = wine_rows(WINE, names=[f"other {j}" for j in range(13)])
         outcome = cli("transform", model, write_csv(tmp_path / "n.csv", rows), "--columns", "1-13")
         same(outcome.numbers, reference.transform(WINE))
 
@@ -53,99 +53,39 @@ class TestModels:
     def test_labels_of_all_kinds(self, cli, tmp_path, labels):
         X = np.random.default_rng(0).standard_normal((30, 2))
         np.savez(tmp_path / "t.npz", X=X, y=labels)
-        outcome = cli("embed", tmp_path / "t.npz", *SDP, "--label", "y", "--bandwidth", 2, "--save-model", tmp_path / "m")
+        outcome = cli("embed", tmp_path / "t.npz", *SDP, "--label", "y", "--save-model", tmp_path / "m")
         assert outcome.code == 0
         texts = [str(label) for label in labels.astype(str if labels.dtype.kind in "SM" else labels.dtype).tolist()]
         assert [row[0] for row in outcome.table[1]] == texts
         assert cli("info", tmp_path / "m", "--json").json["label"] == "y"
 
-    def test_models_from_python(self, cli, wine, tmp_path):
-        save(SDPEmbedding(bandwidth=40.0, random_state=0).fit(RAW.data), tmp_path / "m")
+    def test_models_from_python(self, cli, wine, tmp_path, reference):
+        save(reference, tmp_path / "m")
         outcome = cli("transform", tmp_path / "m", wine, "--drop", "class")
-        same(outcome.numbers, fit(RAW.data, bandwidth=40.0).transform(RAW.data))
+        same(outcome.numbers, reference.transform(WINE))
 
-    def test_models_for_python(self, model, reference):
+    def test_models_for_python(self, scaled_model, reference):
         pandas = pytest.importorskip("pandas")
-        same(load(model).transform(pandas.DataFrame(WINE, columns=NAMES)), reference.transform(WINE))
-        pipeline = load_pipeline(model)
+        same(load(scaled_model).transform(pandas.DataFrame(WINE, columns=NAMES)), reference.transform(WINE))
+        pipeline = load_pipeline(scaled_model)
         same(pipeline.transform(pandas.DataFrame(RAW.data, columns=NAMES)), reference.transform(WINE))
 
     def test_pipeline_without_scaling(self, cli, wine, tmp_path):
-        numbers = write_csv(tmp_path / "numbers.csv", [NAMES, *RAW.data.tolist()])
-        assert cli("fit", numbers, *SDP, "-o", tmp_path / "m").code == 0
-        assert isinstance(load_pipeline(tmp_path / "m"), SDPEmbedding)
-
-    def test_embed_saves_the_same_model(self, cli, wine, model, tmp_path):
-        argv = ("embed", wine, *SDP, "--standardize", "--label", "class", "--save-model", tmp_path / "other", "-q")
-        assert cli(*argv).code == 0
-        assert (tmp_path / "other").read_bytes() == model.read_bytes()
+        assert cli("embed", wine, *SDP, "--columns", "1-13", "--save-model", tmp_path / "m").code == 0
+        assert isinstance(load_pipeline(tmp_path / "m")[-1], SDPEmbedding)
+        numbers = write_csv(tmp_path / "numbers.csv", [NAMES, *WINE.tolist()])
+        assert cli("embed", numbers, *SDP, "--save-model", tmp_path / "plain").code == 0
+        assert isinstance(load_pipeline(tmp_path / "plain"), SDPEmbedding)
 
     def test_json(self, cli, wine, model, tmp_path):
-        facts = cli("fit", wine, *SDP, "--drop", "class", "--json", "-q", "-o", tmp_path / "m").json
-        assert (facts["model"], facts["n_samples"], facts["standardized"]) == (str(tmp_path / "m"), 178, False)
         facts = cli("transform", model, wine, "--json", "-o", tmp_path / "z.npy").json
         assert (facts["n_samples"], facts["n_components"], facts["output"]) == (178, 2, str(tmp_path / "z.npy"))
 
 
-class TestCertify:
-    def test_confirms(self, cli, model):
-        outcome = cli("certify", model)
-        assert outcome.code == 0
-        assert outcome.out.decode().startswith(f"{model}: confirmed, status 'optimal'\n  stored: Certificate(proved")
-        facts = cli("certify", model, "--json").json
-        assert facts["confirmed"] is True
-        assert facts["found"]["grade"] == "proved"
-
-    @pytest.mark.parametrize(
-        "claim",
-        [
-            lambda honest: {"gap": 0.0, "upper_bound": honest.objective},
-            lambda honest: {"gap": 0.0, "objective": honest.upper_bound},
-        ],
-        ids=["less above it", "more below it"],
-    )
-    def test_does_not_believe_what_a_model_claims(self, cli, tmp_path, claim):
-        """An embedding that is feasible, but not optimal, with a certificate that says it is."""
-        est = fit(WINE, bandwidth=2.0, solver="power", max_iter=3)
-        honest = est.certificate_
-        assert honest.relative_gap > 0.01
-        est.certificate_ = replace(honest, **claim(honest))
-        est.status_ = "optimal"
-        save(est, tmp_path / "m")
-        outcome = cli("certify", tmp_path / "m")
-        assert outcome.code == 3
-        assert b"NOT confirmed" in outcome.out
-
-    def test_parts_that_do_not_belong_together(self, cli, tmp_path):
-        est = fit(WINE)
-        est.embedding_ = est.embedding_ * 1.01
-        save(est, tmp_path / "m")
-        outcome = cli("certify", tmp_path / "m")
-        assert outcome.code == 1
-        assert "error" in outcome.err
-        assert "The parts of the model do not belong together" in outcome.err
-
-    def test_what_is_not_optimal_is_confirmed_as_such(self, cli, wine, tmp_path):
-        assert cli("fit", wine, *SDP, "--drop", "class", "--max-iter", 3, "-o", tmp_path / "m").code == 3
-        outcome = cli("certify", tmp_path / "m")
-        assert outcome.code == 3
-        assert b": confirmed, status 'max_iter'" in outcome.out
-
-    def test_diffusion_maps_have_none(self, cli, wine, tmp_path):
-        cli("fit", wine, "--drop", "class", "--method", "diffusion", "-o", tmp_path / "m")
-        outcome = cli("certify", tmp_path / "m")
-        assert outcome.code == 1
-        assert "a DiffusionMap has no certificate" in outcome.err
-
-
 class TestNeighbors:
     @pytest.fixture
-    def model(self, cli, wine, tmp_path):
-        argv = ("fit", wine, *SDP, "--standardize", "--label", "class", "--kernel", "neighbors", "--neighbors", 12)
-        outcome = cli(*argv, "-o", tmp_path / "m")
-        assert outcome.code == 0
-        assert "optimal: 178 rows in" in outcome.err
-        assert ", 12 neighbours; proved, relative gap" in outcome.err
+    def model(self, tmp_path):
+        save(fit(WINE, kernel="neighbors", n_neighbors=12), tmp_path / "m")
         return tmp_path / "m"
 
     def test_model(self, cli, wine, model):
@@ -157,27 +97,6 @@ class TestNeighbors:
         assert b"12 neighbours" in cli("info", model).out
         assert b"178 rows" in cli("info", model).out
 
-    def test_certify(self, cli, model):
-        outcome = cli("certify", model)
-        assert outcome.code == 0
-        assert b"confirmed" in outcome.out
-
-    def test_certify_where_nothing_can_be_factorised(self, cli, wine, tmp_path, monkeypatch):
-        """What was tested with random vectors is confirmed by another test, and by a proof."""
-        monkeypatch.setattr(operators.sparse, "_LARGEST_DENSE", 10)
-        argv = ("fit", wine, *SDP, "--standardize", "--label", "class", "--kernel", "neighbors", "-o", tmp_path / "m")
-        assert "; probabilistic, relative gap" in cli(*argv).err
-        for limit, grade in ((10, "probabilistic"), (1000, "proved")):
-            monkeypatch.setattr(operators.sparse, "_LARGEST_DENSE", limit)
-            facts = cli("certify", tmp_path / "m", "--json").json
-            assert facts["confirmed"] is True
-            assert facts["found"]["grade"] == grade
-
-    def test_parts(self, cli, tmp_path):
-        rows = [["a", "b"], *([i % 5 + 100 * (i % 2), i * i % 7] for i in range(40))]
-        outcome = cli("embed", write_csv(tmp_path / "t.csv", rows), *SDP, "--kernel", "neighbors", "--neighbors", 5)
-        assert "elliptope: warning: Your data form 2 separate groups; how" in outcome.err
-
     def test_report(self, cli, model, tmp_path):
         assert cli("report", model, "-o", tmp_path / "page.html").code == 0
         assert "178" in (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -185,6 +104,14 @@ class TestNeighbors:
     def test_precomputed_models_have_no_scale_to_tell(self, cli, tmp_path):
         save(fit(np.exp(-((WINE[:, None, 0] - WINE[:, 0]) ** 2)), kernel="precomputed"), tmp_path / "m")
         assert b"178 rows in" in cli("info", tmp_path / "m").out
+
+
+def test_a_model_without_a_certificate_has_no_page(cli, tmp_path):
+    save(DiffusionMap().fit(WINE), tmp_path / "m")
+    outcome = cli("report", tmp_path / "m", "-o", tmp_path / "page.html")
+    assert outcome.code == 1
+    assert "a DiffusionMap has no report; other embeddings have one" in outcome.err
+    assert cli("info", tmp_path / "m").code == 0
 
 
 def test_what_is_known_of_the_exact_problem_is_told_where_it_differs():
@@ -202,19 +129,19 @@ class TestInfo:
         assert facts["numpy"] == np.__version__
         assert b"scikit-learn" in cli("info").out
 
-    def test_model(self, cli, model, reference):
-        facts = cli("info", model, "--json").json
+    def test_model(self, cli, scaled_model, reference):
+        facts = cli("info", scaled_model, "--json").json
         assert facts["standardized"] is True
         assert facts["label"] == "class"
         assert facts["versions"]["numpy"] == np.__version__
         same(facts["eigenvalues"], reference.eigenvalues_)
-        assert b"optimal: 178 rows in 2 columns" in cli("info", model).out
+        assert b"optimal: 178 rows in 2 columns" in cli("info", scaled_model).out
 
     def test_help(self, cli):
         outcome = cli("--help")
         assert outcome.code == 0
         assert b"130  interrupted" in outcome.out
-        for command in ("embed", "fit", "transform", "path", "certify", "report", "info"):
+        for command in ("embed", "transform", "report", "info"):
             assert cli(command, "--help").code == 0
 
     def test_version(self, cli):

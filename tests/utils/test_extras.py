@@ -13,7 +13,6 @@ from elliptope import SDPEmbedding
 from elliptope._utils import arrays
 from elliptope.cli.tables.parquet import pyarrow
 from elliptope.distributed.cluster import find_client
-from elliptope.kernels import Neighbors
 from elliptope.plotting import SpectrumDisplay
 
 X = np.random.default_rng(0).standard_normal((30, 2))
@@ -29,7 +28,6 @@ class Tensor:
 TASKS = {
     "plot": lambda: SpectrumDisplay([1.0]).plot(),
     "cli": pyarrow,
-    "neighbors": lambda: SDPEmbedding(kernel=Neighbors("approximate")).fit(X),
     "anndata": lambda: elliptope.anndata.embed(None),
     "dask": find_client,
     "torch": lambda: arrays.namespace(Tensor()),
@@ -39,7 +37,6 @@ MODULES = [
     ("plot", "matplotlib"),
     ("cli", "pyarrow"),
     ("cli", "pyarrow.parquet"),
-    ("neighbors", "pynndescent"),
     ("anndata", "anndata"),
     ("dask", "dask.distributed"),
     ("torch", "array_api_compat"),

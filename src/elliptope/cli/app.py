@@ -21,23 +21,26 @@ from .errors import CommandError, ExitCode, UsageError, one_line
 # One module of `commands` each, which is imported when it is asked for: `elliptope --help` waits for no library.
 COMMANDS = {
     "embed": "coordinates of every row",
-    "fit": "a model, saved to a file",
     "transform": "coordinates of new rows, by a model",
-    "path": "spectra and certificates along a path of bandwidths",
-    "certify": "the certificate of a model, checked again",
     "report": "a page for the browser",
     "info": "about the installation, or about a model",
 }
+# Options of every command, which only `elliptope --help` lists.
+_MESSAGES = {
+    ("-q", "--quiet"): "no progress and no notes; warnings and errors remain",
+    ("--json",): "the result as JSON on standard output",
+    ("--debug",): "show where in the program an error arose",
+}
 _DESCRIPTION = "Embed tables, and prove how good the embedding is."
 _EPILOG = """\
-Tables are CSV, TSV, Parquet, NPY or NPZ, by suffix or --format; - is standard input or output.
+Tables are CSV, TSV, Parquet, NPY, NPZ or MTX, by suffix; - is standard input or output, and CSV.
 
 exit codes:
   0    done; what was fitted is certified as optimal
   1    a file, its contents or the computation are at fault
   2    the command line is
-  3    done and written, but not certified as optimal, or not confirmed
-  130  interrupted (Ctrl-C): an unfinished result is not written, but for a page that lacks bandwidths
+  3    done and written, but not certified as optimal
+  130  interrupted (Ctrl-C): an unfinished result is not written
   141  the reader of standard output went away
   143  terminated from outside
 """
@@ -59,16 +62,19 @@ def make_parser(asked: str | None) -> Parser:
         prog="elliptope", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=formatter, allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"elliptope {__version__}")
+    messages = parser.add_argument_group("messages", "These stand before or after the command.")
+    for flags, text in _MESSAGES.items():
+        messages.add_argument(*flags, action="store_true", help=text)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     for name, summary in COMMANDS.items():
         sub = commands.add_parser(name, help=summary, formatter_class=formatter, allow_abbrev=False)
         if name == asked:
-            from .options import add_common
-
             module = _module(name)
             sub.description = module.__doc__
+            sub.epilog = "Options for messages, which all commands have, are listed by: elliptope --help"
             module.configure(sub)
-            add_common(sub)
+            for flags in _MESSAGES:  # without a default, which would replace what stands before the command
+                sub.add_argument(*flags, action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     return parser
 
 

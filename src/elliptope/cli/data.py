@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -13,11 +13,10 @@ from .._utils.arrays import Array
 from .columns import as_shown, as_text
 from .errors import CommandError, counted
 from .examination import Prepared, check_count, follow, learn
-from .preparation import Options, Preparation
+from .preparation import Preparation
 from .selection import Roles, Selection, resolve
 from .streams import open_input, source_name
-from .tables import Form, Raw, Reader, format_of, open_reader
-from .tables.cells import Texts, is_number
+from .tables import Raw, Reader, format_of, open_reader
 
 
 class Column(NamedTuple):
@@ -44,7 +43,7 @@ class Data:
     notes : list of str
         What else users should know about its columns.
     no_header : bool
-        Whether line 1, which is all numbers, was read as data without an option that says so.
+        Whether line 1, which is all numbers, was read as data.
     doubts : list of str
         What was understood in one way and may be meant in another.
     name_row : callable
@@ -71,7 +70,7 @@ class Data:
     def describe(self) -> str:
         """Number of rows and features, in a line."""
         n, p = self.X.shape
-        header = "; line 1 is data (--header if it names the columns)" if self.no_header else ""
+        header = "; line 1 is data, for its cells are numbers" if self.no_header else ""
         stored = f", {self.X.nnz / (n * p):.2g} of the entries stored" if self.is_sparse else ""
         return f"{self.source}: {counted(n, 'row')}, {counted(p, 'feature')}{stored}{header}"
 
@@ -89,7 +88,6 @@ class Data:
         if n <= count:
             return self
         rows = np.sort(np.random.default_rng(seed).choice(n, count, replace=False))
-        used = (self.preparation.row_numbers(n)[rows] - 1).tolist()
         label, id = (None if c is None else Column(c.name, c.values[rows]) for c in (self.label, self.id))
         return replace(
             self,
@@ -97,90 +95,63 @@ class Data:
             label=label,
             id=id,
             weight=None if self.weight is None else self.weight[rows],
-            preparation=replace(self.preparation, sample=tuple(used), n_sampled=n),
+            preparation=replace(self.preparation, sample=tuple(rows.tolist()), n_sampled=n),
             columns={name: values[rows] for name, values in self.columns.items()},
             name_row=lambda i: self.name_row(int(rows[i])),
         )
 
 
 def kept_columns(id: Column | None, label: Column | None, preparation: Preparation, n: int) -> dict[str, Array]:
-    """Columns that are copied to the output, and the numbers of its ``n`` rows where some may have been left out."""
+    """Columns that are copied to the output, and the numbers of its ``n`` rows where they are a sample."""
     columns = {column.name: column.values for column in (id, label) if column is not None}
-    return {"row": preparation.row_numbers(n), **columns} if preparation.drop_missing or preparation.sample else columns
+    return {"row": preparation.row_numbers(n), **columns} if preparation.sample else columns
 
 
-def read_data(
-    path: str, form: Form, selection: Selection, options: Options | None = None, known: Preparation | None = None
-) -> Data:
+def read_data(path: str, selection: Selection, *, first_look: bool = False, known: Preparation | None = None) -> Data:
     """Read a table. ``known``: the preparation of a model, which is done to this table, too."""
-    format = format_of(path, form.format)
-    options = options or Options()
+    format = format_of(path)
     with open_input(path) as stream:
-        reader = open_reader(stream, source_name(path), format, form)
+        reader = open_reader(stream, source_name(path), format)
         roles = resolve(selection, reader, None if known is None else known.wanted)
         numbers = [*roles.features, *([] if roles.weight is None else [roles.weight])]
         raw = reader.read(numbers, [j for j in (roles.id, roles.label) if j is not None])
-    if selection.missing:
-        raw = _without(raw, selection.missing, reader.source)
-    looks = options.first_look and not sparse.issparse(raw.X)
+    looks = first_look and not sparse.issparse(raw.X)
     columns = as_shown(reader, raw, roles.features) if looks else {}
     if sparse.issparse(raw.X):
         if known is not None:
             check_count(reader, roles, known)
-        prepared = _take_sparse(reader, raw, roles, options)
+        prepared = _take_sparse(reader, raw, roles)
     elif known is None:
-        prepared = learn(reader, raw, roles, options)
+        prepared = learn(reader, raw, roles, first_look)
     else:
-        prepared = follow(reader, raw, roles, known, options)
-    rows, others = prepared.rows, iter(raw.others)
+        prepared = follow(reader, raw, roles, known)
+    others = iter(raw.others)
     id, label = (
-        None if j is None else _column(reader, j, role, next(others), rows)
+        None if j is None else Column(reader.names[j] or role, next(others))
         for role, j in (("id", roles.id), ("label", roles.label))
     )
     if prepared.id is not None:
         x = raw.X[:, roles.features.index(prepared.id)]
-        id = _column(reader, prepared.id, "id", as_text(x, raw.texts.get(prepared.id)), rows)
+        id = Column(reader.names[prepared.id] or "id", as_text(x, raw.texts.get(prepared.id)))
         del columns[reader.title(prepared.id)]
     return Data(
         source=reader.source,
         X=prepared.X,
         label=label,
         id=id,
-        weight=None if prepared.weight is None else _check_weight(reader, roles.weight, prepared),
+        weight=None if prepared.weight is None else _check_weight(reader, roles.weight, prepared.weight),
         preparation=prepared.preparation,
         notes=[*reader.notes, *prepared.notes],
-        no_header=form.header is None and reader.header is False and not reader.doubts,
+        no_header=reader.header is False and not reader.doubts,
         doubts=[*reader.doubts, *prepared.doubts],
-        name_row=reader.row if rows is None else lambda i: reader.row(int(rows[i])),
-        first_look=options.first_look,
-        columns=columns if rows is None else {name: values[rows] for name, values in columns.items()},
+        name_row=reader.row,
+        first_look=first_look,
+        columns=columns,
     )
 
 
-def _without(raw: Raw, missing: Sequence[str], source: str) -> Raw:
-    """The columns without the cells ``missing``: the same text, or the same number."""
-    if sparse.issparse(raw.X):
-        raise CommandError(f"{source}: a sparse matrix has no missing values, and --missing does not apply to it")
-    numbers = [float(cell) for cell in missing if is_number(cell)]
-    X = np.where(np.isin(raw.X, numbers), np.nan, raw.X)
-    texts = {}
-    for j, (rows, cells) in raw.texts.items():
-        kept = [k for k, cell in enumerate(cells) if cell not in missing]
-        texts[j] = Texts(rows[kept], [cells[k] for k in kept])
-    others = [
-        np.array(["" if value in missing else value for value in values.tolist()], values.dtype) for values in raw.others
-    ]
-    return Raw(X, others, texts)
-
-
-def _column(reader: Reader, j: int, role: str, values: Array, rows: Array | None) -> Column:
-    return Column(reader.names[j] or role, values if rows is None else values[rows])
-
-
-def _take_sparse(reader: Reader, raw: Raw, roles: Roles, options: Options) -> Prepared:
+def _take_sparse(reader: Reader, raw: Raw, roles: Roles) -> Prepared:
     """A sparse matrix as it is; an error for one with entries that are not finite."""
-    if given := options.given():
-        raise CommandError(f"{reader.source}: a sparse matrix holds numbers only, and {given[0]} does not apply to it")
     entries, p = sparse.coo_array(raw.X), len(roles.features)
     bad = np.flatnonzero(~np.isfinite(entries.data))
     if len(bad):
@@ -188,16 +159,14 @@ def _take_sparse(reader: Reader, raw: Raw, roles: Roles, options: Options) -> Pr
         j = roles.features[k] if k < p else roles.weight
         raise reader.error(f"{value} is not a finite number", i, j)
     weight = None if roles.weight is None else raw.X[:, [p]].toarray().ravel()
-    return Prepared(raw.X[:, :p], weight, None, Preparation.plain(None, p), [])
+    return Prepared(raw.X[:, :p], weight, Preparation.plain(None, p), [])
 
 
-def _check_weight(reader: Reader, j: int | None, prepared: Prepared) -> Array:
-    w, rows = prepared.weight, prepared.rows
-    assert w is not None
+def _check_weight(reader: Reader, j: int | None, w: Array) -> Array:
     assert j is not None
     if (w < 0).any():
         i = int(np.flatnonzero(w < 0)[0])
-        raise reader.error(f"a weight must not be negative, got {w[i]:g}", i if rows is None else int(rows[i]), j)
+        raise reader.error(f"a weight must not be negative, got {w[i]:g}", i, j)
     if (w > 0).sum() < 2:
         raise CommandError(f"{reader.source}: {reader.column(j)}: fewer than 2 rows have a positive weight")
     return w.copy()

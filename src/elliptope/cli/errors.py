@@ -23,10 +23,15 @@ def plain(name: str) -> str:
     return name if _PLAIN.fullmatch(name) else shown(name)
 
 
+def some(names: Sequence[str], most: int) -> str:
+    """Names, separated by commas; only the first ``most`` if there are more."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def listing(names: Sequence[str]) -> str:
-    """Names, separated by commas; only the first few if there are many."""
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(map(shown, names[:_LISTED])) + more
+    """The first few names as a user has written them."""
+    return some([shown(name) for name in names], _LISTED)
 
 
 def counted(number: int, noun: str) -> str:

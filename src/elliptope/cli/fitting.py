@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,16 +18,14 @@ from ..kernels.choice import find_kernel
 from ..kernels.neighborhoods import few_neighbors
 from ..memory.planner import InsufficientMemoryError
 from ..sdp import Certificate
-from .cluster import on_cluster
 from .columns import COUNTS_ROWS, NAMES_ROWS
 from .console import Console
 from .data import Data, read_data
 from .errors import CommandError, ExitCode, counted, listing
-from .methods import in_flags
 from .models import Model, Standardizer, column_names
-from .options import form_of, preparation_of, selection_of
+from .options import in_flags, selection_of
 
-_STANDARDIZED = "columns standardised, since named columns may have different units; --no-standardize takes them as they are"
+_STANDARDIZED = "columns standardised, since named columns may have different units"
 # Ratio of standard deviations beyond which the widest columns dominate the distances.
 _UNLIKE = 30.0
 
@@ -37,8 +34,7 @@ def read_training_data(
     args: argparse.Namespace, console: Console, most_rows: int | None = None, first_look: bool = False
 ) -> Data:
     """The table, or a random sample of ``most_rows`` of its rows where it has more."""
-    options = replace(preparation_of(args), first_look=first_look)
-    data = read_data(args.input, form_of(args), selection_of(args), options)
+    data = read_data(args.input, selection_of(args), first_look=first_look)
     if data.X.shape[0] < 2:
         raise CommandError(f"{data.source}: 1 row; an embedding takes 2 or more")
     describe(data, console)
@@ -51,16 +47,11 @@ def read_training_data(
 
 
 def _uses(args: argparse.Namespace, data: Data) -> str:
-    """The options by which columns that were left out can be used."""
+    """How columns and rows that were left out can be used."""
     reasons = [what for _, what in data.preparation.left_out]
     held = {what.partition(",")[0] for what in reasons}
-    uses = ["--one-hot uses text"] if "text" in held and not args.one_hot else []
-    uses += ["--dates uses dates"] if "dates" in held else []
-    if data.first_look and not args.drop_missing and args.impute is None:
-        filled = any(feature.n_filled for feature in data.preparation.features)
-        uses += ["--drop-missing leaves out rows with missing values instead"] if filled else []
-        mostly_missing = any(what.endswith(" cells missing") for what in reasons)
-        uses += ["--impute median uses columns that are mostly missing"] if mostly_missing else []
+    uses = ["pandas.get_dummies makes numbers of text"] if "text" in held else []
+    uses += ["pandas.to_datetime makes numbers of dates"] if "dates" in held else []
     uses += ["--columns uses those that it names"] if held & {NAMES_ROWS, COUNTS_ROWS} else []
     uses += ["--rows all uses all, and takes longer"] if data.preparation.sample else []
     label = f"--label COLUMN {'colours by one' if data.first_look else 'copies one to the output'}"
@@ -78,22 +69,19 @@ def describe(data: Data, console: Console) -> None:
     console.name_row = data.name_row
 
 
-def scale(args: argparse.Namespace, data: Data, console: Console) -> tuple[Array, Standardizer | None]:
-    """The features, standardised if asked for; a note where their scales differ and they are not."""
+def scale(data: Data, console: Console) -> tuple[Array, Standardizer | None]:
+    """The features: in a first look standardised, where they have names and may be in any unit, and else as they are."""
     if data.is_sparse:
-        if args.standardize:
-            raise CommandError(f"{data.source}: a sparse matrix is not standardised, for it would be stored in full")
         return data.X, None
     with np.errstate(over="ignore", invalid="ignore"):
         constant = _some(data, np.ptp(data.X, axis=0) == 0)
     if constant:
         console.note(f"{data.source}: constant columns have no influence: {listing(constant)}")
-    if not _standardized(args, data):
+    if not data.first_look or data.preparation.names is None:
         if unlike := _unlike(data.X):
-            console.note(f"{data.source}: columns differ {unlike}; --standardize puts them on one scale")
+            console.note(f"{data.source}: columns differ {unlike}, and the widest ones decide{_advice(data)}")
         return data.X, None
-    if args.standardize is None:
-        console.note(f"{data.source}: {_STANDARDIZED}")
+    console.note(f"{data.source}: {_STANDARDIZED}")
     standardizer = Standardizer.of(data.X)
     lost = _some(data, ~((standardizer.scale > 0) & np.isfinite(standardizer.scale)))
     if lost:
@@ -101,9 +89,11 @@ def scale(args: argparse.Namespace, data: Data, console: Console) -> tuple[Array
     return standardizer(data.X), standardizer
 
 
-def _standardized(args: argparse.Namespace, data: Data) -> bool:
-    """Whether to standardise: as an option says; in a first look, columns that have names, which may be in any unit."""
-    return data.first_look and data.preparation.names is not None if args.standardize is None else args.standardize
+def _advice(data: Data) -> str:
+    """How to put columns on one scale."""
+    if data.first_look or data.preparation.names is None:
+        return "; (X - X.mean(0)) / X.std(0) puts them on one scale"
+    return "; `report` standardises them, and --coordinates writes its coordinates"
 
 
 def _unlike(X: Array) -> str | None:
@@ -129,7 +119,7 @@ def _scaling(model: Model) -> str:
         return "The fit used standardised columns; this table shows them in the units of the file."
     points = model.est.training_.points
     unlike = None if points is None or sparse.issparse(points) else _unlike(points)
-    warning = f" They differ {unlike}, so that the widest ones decide; --standardize puts them on one scale."
+    warning = f" They differ {unlike}, so that the widest ones decide."
     return f"Columns were taken as they are, not standardised.{warning if unlike else ''}"
 
 
@@ -140,12 +130,12 @@ def _some(data: Data, chosen: Array) -> list[str]:
 def fit(est: Any, args: argparse.Namespace, data: Data, console: Console) -> Model:
     """Fit the estimator. Ctrl-C ends the command; an unfinished fit is not kept."""
     check_sparse(data, est)
-    X, standardizer = scale(args, data, console)
+    X, standardizer = scale(data, console)
     if data.first_look and args.n_neighbors is None:
         _lower_neighbors(est, data, console)
     try:
         with console.watching(est):
-            est.fit(on_cluster(args, est, X), sample_weight=data.weight)
+            est.fit(X, sample_weight=data.weight)
     except InsufficientMemoryError as error:
         raise CommandError(f"{data.source}: {error}") from None
     except ValueError as error:
@@ -186,8 +176,7 @@ def check_sparse(data: Data, est: Any) -> None:
     """Raise if the table is a sparse matrix and the estimator does not take one."""
     rule = find_kernel(getattr(est, "kernel", None))
     if data.is_sparse and (rule is None or not rule.accepts_sparse):
-        kernels = "--kernel overlap or --kernel neighbors, best with --metric cosine"
-        raise CommandError(f"{data.source}: a sparse matrix; --method multiscale, or {kernels}, take one")
+        raise CommandError(f"{data.source}: a sparse matrix; only --method multiscale takes one")
 
 
 def _dense_need(est: Any, n: int) -> str:
@@ -196,7 +185,7 @@ def _dense_need(est: Any, n: int) -> str:
     if rule is not None and "dense" not in rule.operators:
         return ""
     need = f": the kernel of {n} rows alone takes {8 * n * n / 2**30:.3g} GiB"
-    return need if rule is None else f"{need}; --method multiscale, or --kernel neighbors, takes far less"
+    return need if rule is None else f"{need}; --method multiscale takes far less"
 
 
 def exit_code(est: Any) -> ExitCode:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -20,10 +21,9 @@ from ..estimators.base import Embedding
 from ..estimators.multiscale import MultiscaleEmbedding
 from .data import Column, kept_columns
 from .errors import CommandError
-from .frames import TablePreparation
-from .preparation import Preparation
+from .preparation import Feature, Preparation
 from .streams import STANDARD, check_output, exists
-from .tables import has_table_suffix
+from .tables import has_table_suffix, is_missing, is_number, truth
 
 _KEY = "table"
 _WHEN_LOADED = (
@@ -52,6 +52,75 @@ class Standardizer:
 
     def __call__(self, X: Array) -> Array:
         return (X - self.mean) / self.scale
+
+
+class TablePreparation(TransformerMixin, BaseEstimator):
+    """The columns of a data frame as numbers: chosen and filled in as those of a training table were.
+
+    Parameters
+    ----------
+    preparation : Preparation
+        What the command line did to the training table, from the model.
+    """
+
+    def __init__(self, preparation: Preparation) -> None:
+        self.preparation = preparation
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def fit(self, X: Any, y: Any = None) -> TablePreparation:
+        """Nothing is learned from X."""
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Columns are found by their names, or in an array by their positions. Rows with missing values that are not filled
+        in are an error, for a transformer keeps all rows."""
+        pairs = zip(self.preparation.features, self._columns(X), strict=True)
+        Z = np.column_stack([_numbers(feature, column) for feature, column in pairs])
+        self.preparation.fill_in(Z)
+        return Z
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the columns that the estimator is given."""
+        return np.array(self.preparation.handles, dtype=object)
+
+    def _columns(self, X: Any) -> list[Array]:
+        names, positions, width = self.preparation.wanted
+        if names is not None and hasattr(X, "columns"):
+            missing = [name for name in names if name not in X.columns]
+            if missing:
+                raise ValueError(f"`X` must have the columns {names}, and lacks {missing}.")
+            return [np.asarray(X[name]) for name in names]
+        X = np.asarray(X)
+        if X.ndim != 2 or X.shape[1] not in (width, len(positions)):
+            raise ValueError(f"`X` must have {width} columns as the training table, got shape {X.shape}.")
+        return [X[:, j] for j in (positions if X.shape[1] == width else range(len(positions)))]
+
+
+def _numbers(feature: Feature, column: Array) -> Array:
+    """A column of a data frame, NaN where a value is missing; an error where it holds text, or what is not filled in."""
+    if column.dtype.kind in "biuf":
+        x = column.astype(np.float64)
+    else:
+        x = np.array([_number(feature, value) for value in column.astype(str).tolist()])  # as the cells of a file
+    bad = np.isnan(x)
+    if feature.fill is None and bad.any():
+        raise ValueError(
+            f"`X` must have no missing values in {feature.handle}, got {int(bad.sum())}, the first in row "
+            f"{int(bad.argmax())}; leave out such rows."
+        )
+    return x
+
+
+def _number(feature: Feature, cell: str) -> float:
+    if (given := truth(cell)) is not None:
+        return given
+    if is_number(cell):
+        return float(cell)
+    if not is_missing(cell):
+        raise ValueError(f"`X` must hold a number in every row of {feature.handle}, got {cell.strip()!r}.")
+    return np.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +178,7 @@ def load_model(path: str, hint: str = "") -> Model:
         est, header = persistence.read(path)
     except persistence.ModelFileError:
         if has_table_suffix(path):
-            raise CommandError(f"{path}: a table by its suffix, not a model (`elliptope fit -o` writes one){hint}") from None
+            raise CommandError(f"{path}: a table by its suffix, not a model (--save-model writes one){hint}") from None
         raise
     table = header["metadata"].get(_KEY)
     if table is None:  # saved from Python
@@ -124,7 +193,7 @@ def load_pipeline(path: str | os.PathLike) -> Embedding | Pipeline:
     """A model that the command line has fitted, as an estimator or pipeline of scikit-learn.
 
     It does to a data frame what the command line did to the training table: ``"prepare"``, a
-    :class:`~elliptope.cli.frames.TablePreparation`, chooses and encodes columns and fills in missing values, and
+    :class:`~elliptope.cli.models.TablePreparation`, chooses columns and fills in missing values, and
     ``"standardize"``, a ``StandardScaler``, has the means and scales of the training rows. A step that would change nothing
     is left out.
     :func:`elliptope.load` returns the estimator alone, which expects rows that are prepared and scaled already.
@@ -176,7 +245,7 @@ def _unpack(est: Any, table: Any) -> Model:
         raise TypeError("its source is not a name")
     stored = table.get("preparation")
     preparation = _plain(est) if stored is None else Preparation.unpack(stored)
-    if preparation.spans[-1].stop != p:
+    if len(preparation.features) != p:
         raise ValueError(f"its columns must become {p} features")
     return Model(est, preparation, standardizer, _column(table["label"], n), _column(table["id"], n), source)
 

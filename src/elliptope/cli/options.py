@@ -1,37 +1,52 @@
-"""Options that commands share, and the objects that they describe."""
+"""Options that commands share, and the estimator that they describe."""
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import fields
+import re
+from collections.abc import Callable
 from typing import Any
 
+from ..estimators.multiscale import MultiscaleEmbedding
+from ..estimators.rkhs_embedding import RKHSEmbedding
+from ..estimators.sdp_embedding import SDPEmbedding
 from .errors import UsageError
-from .methods import whole
-from .preparation import MOST_VALUES, Options
 from .selection import Selection, split_items
 from .streams import STANDARD, check_distinct
-from .tables import FORMATS, WRITTEN_FORMATS, Form
 
-_FIRST_LOOK = (
-    "Left out are columns of text or dates, those that count or name the rows, and those that are mostly missing; the page "
-    "can colour by them. Other missing values are filled in by medians. Messages and page say what was done."
-)
+METHODS: dict[str, Callable[..., Any]] = {
+    "multiscale": MultiscaleEmbedding,
+    "sdp": SDPEmbedding,
+    "rkhs": RKHSEmbedding,
+}
+_DEFAULT_METHOD = "multiscale"
+# Fits are repeatable by default.
+_DEFAULT_SEED = 0
 # Attributes of the parsed command line that name files, and what users call them.
 INPUTS = {"model": "MODEL", "input": "INPUT"}
-OUTPUTS = {
-    "output": "-o",
-    "save_model": "--save-model",
-    "embeddings": "--embeddings",
-    "coordinates": "--coordinates",
-    "checkpoint": "--checkpoint",
-}
+OUTPUTS = {"output": "-o", "save_model": "--save-model", "coordinates": "--coordinates"}
 
 
-def character(text: str) -> str:
-    value = {"\\t": "\t", "tab": "\t", "space": " ", "comma": ",", "semicolon": ";"}.get(text, text)
-    if len(value) != 1 or value in '"\r\n':
-        raise argparse.ArgumentTypeError(f"must be one character, got {text!r}")
+def whole(low: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = low - 1
+        if value < low:
+            raise argparse.ArgumentTypeError(f"must be a whole number of at least {low}, got {text!r}")
+        return value
+
+    return parse
+
+
+def jobs(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value == 0:
+        raise argparse.ArgumentTypeError(f"must be a whole number other than 0 (-1: all cores), got {text!r}")
     return value
 
 
@@ -51,11 +66,21 @@ class Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-def add_common(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("messages")
-    group.add_argument("-q", "--quiet", action="store_true", help="no progress and no notes; warnings and errors remain")
-    group.add_argument("--json", action="store_true", help="the result as JSON on standard output")
-    group.add_argument("--debug", action="store_true", help="show where in the program an error arose")
+# Flags of the estimators: the parameter, and how to parse it.
+_FLAGS: dict[str, tuple[str, dict[str, Any]]] = {
+    "--n-components": ("n_components", {"type": whole(1), "metavar": "K", "help": "columns of the embedding"}),
+    "--neighbors": (
+        "n_neighbors",
+        {
+            "type": whole(2),
+            "metavar": "K",
+            "help": "rows that every row looks at, itself included (multiscale; default: 15)",
+        },
+    ),
+    "--seed": ("random_state", {"type": whole(0), "metavar": "N", "help": f"of the start (default: {_DEFAULT_SEED})"}),
+    "--jobs": ("n_jobs", {"type": jobs, "metavar": "N", "help": "threads for the kernel; -1: all cores"}),
+    "--device": ("device", {"metavar": "NAME", "help": "cpu, cuda, cuda:1, … or auto: a GPU where that is faster"}),
+}
 
 
 def add_output(parser: argparse.ArgumentParser, help: str, *, required: bool = False) -> None:
@@ -68,10 +93,30 @@ def add_outlier_score(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--outlier-score", action="store_true", help=text)
 
 
-def add_output_format(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--output-format", choices=WRITTEN_FORMATS, help="of the output (default: by its suffix, else --format, else csv)"
-    )
+def add_save_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--save-model", metavar="FILE", help="keep the model, for `transform`, `report` and `info`")
+
+
+def add_table(parser: argparse.ArgumentParser, description: str, *, training: bool = True) -> None:
+    """Options for the roles of columns. ``description`` says what becomes of text and missing values."""
+    text = f"Columns go by name, or by position counted from 1.\n{description}"
+    group = parser.add_argument_group("the table", text)
+    group.add_argument("--columns", type=items, metavar="LIST", help="features, as in a,b,3-7 (default: all with numbers)")
+    group.add_argument("--drop", type=items, metavar="LIST", default=[], help="columns to leave out")
+    group.add_argument("--label", action=Once, metavar="COLUMN", help="kept in the output, used for colours, not a feature")
+    group.add_argument("--id", action=Once, metavar="COLUMN", help="names of rows, kept in the output, not a feature")
+    if training:
+        group.add_argument("--weight", action=Once, metavar="COLUMN", help="weights of rows: 2 is a row given twice")
+
+
+def add_estimator(parser: argparse.ArgumentParser, *, n_components: bool = False) -> None:
+    """Options for the estimator."""
+    group = parser.add_argument_group("the embedding")
+    which = f"sdp is the paper's program, rkhs gives smooth coordinates (default: {_DEFAULT_METHOD})"
+    group.add_argument("--method", choices=METHODS, help=which)
+    for flag, (parameter, how) in _FLAGS.items():
+        if n_components or parameter != "n_components":
+            group.add_argument(flag, dest=parameter, **how)
 
 
 def check_files(args: argparse.Namespace) -> None:
@@ -87,79 +132,27 @@ def check_files(args: argparse.Namespace) -> None:
     check_distinct(inputs, {"standard output": STANDARD, **files})
 
 
-def add_table(parser: argparse.ArgumentParser, *, training: bool = True, first_look: bool = False) -> None:
-    """Options for reading a table, and for the roles of its columns."""
-    group = parser.add_argument_group("reading the table", "Columns go by name, or by position counted from 1.")
-    group.add_argument("--columns", type=items, metavar="LIST", help="features, as in a,b,3-7 (default: all with numbers)")
-    group.add_argument("--drop", type=items, metavar="LIST", default=[], help="columns to leave out")
-    group.add_argument("--label", action=Once, metavar="COLUMN", help="kept in the output, used for colours, not a feature")
-    group.add_argument("--id", action=Once, metavar="COLUMN", help="names of rows, kept in the output, not a feature")
-    if training:
-        group.add_argument("--weight", action=Once, metavar="COLUMN", help="weights of rows: 2 is a row given twice")
-    group.add_argument("--format", choices=FORMATS, help="of the input (default: by its suffix, csv for -)")
-    group.add_argument(
-        "--header", action=argparse.BooleanOptionalAction, help="line 1 names the columns (default: found out)"
-    )
-    group.add_argument("--delimiter", type=character, metavar="CHAR", help="between cells (default: , for csv, tab for tsv)")
-    group.add_argument("--decimal", choices=(".", ","), help="decimal point or comma (default: .)")
-    group.add_argument("--thousands", type=character, metavar="CHAR", help="between groups of three digits, as in 1,234.5")
-    group.add_argument(
-        "--missing", type=items, metavar="LIST", default=[], help="more cells without a value, as in --missing=-999,x"
-    )
-    group.add_argument("--skip", type=whole(0), metavar="N", default=0, help="lines above the header, such as a title")
-    group.add_argument("--encoding", metavar="NAME", help="of text (default: utf-8)")
-    group.add_argument("--array", metavar="NAME", help="of the matrix, where an npz file has several")
-
-    _add_preparation(parser, training, first_look)
-
-
-def _add_preparation(parser: argparse.ArgumentParser, training: bool, first_look: bool) -> None:
-    """Options for text, dates and missing values. What is learned in training is taken from the model later."""
-    group = parser.add_argument_group(
-        "text, dates and missing values",
-        _FIRST_LOOK
-        if first_look
-        else "Columns of text or dates are left out; missing values are an error."
-        if training
-        else "As in the training table, by what the model remembers of it.",
-    )
-    missing = group.add_mutually_exclusive_group()
-    missing.add_argument("--drop-missing", action="store_true", help="leave out rows with missing values")
-    if not training:
-        return
-    missing.add_argument("--impute", choices=("median",), help="fill in missing values by the median of their column")
-    group.add_argument(
-        "--one-hot",
-        action="store_true",
-        help=f"use text: a column of 0 and 1 for every value, up to {MOST_VALUES} of them",
-    )
-    group.add_argument("--dates", action="store_true", help="use dates (ISO 8601), as days since 1970-01-01")
-    group.add_argument(
-        "--numeric-only", action="store_true", help="leave out every column that holds text, also among numbers"
-    )
-
-
-def form_of(args: argparse.Namespace) -> Form:
-    decimal = args.decimal or ("," if args.thousands == "." else ".")
-    if args.thousands == decimal:
-        raise UsageError(f"--thousands and --decimal are both {decimal!r}, and must differ")
-    return Form(
-        args.format,
-        args.delimiter,
-        decimal,
-        args.encoding or "utf-8",
-        args.header,
-        args.thousands,
-        args.skip,
-        args.array,
-    )
-
-
 def selection_of(args: argparse.Namespace) -> Selection:
-    return Selection(args.columns, args.drop, args.label, args.id, getattr(args, "weight", None), args.missing)
+    return Selection(args.columns, args.drop, args.label, args.id, getattr(args, "weight", None))
 
 
-def preparation_of(args: argparse.Namespace) -> Options:
-    return Options(
-        **{name: value for field in fields(Options) if (value := getattr(args, name := field.name, None)) is not None}
-    )
+def training_options(args: argparse.Namespace) -> list[str]:
+    """The given options that are about a table or a fit to it."""
+    flags = {f"--{name}": name for name in ("columns", "drop", "label", "id", "weight", "rows", "method")}
+    flags |= {flag: parameter for flag, (parameter, _) in _FLAGS.items()}
+    return [flag for flag, name in flags.items() if getattr(args, name, None) not in (None, [])]
+
+
+def in_flags(message: str) -> str:
+    """A message on parameters of an estimator, such as `n_neighbors`, with the flags of the command line."""
+    flags = {parameter: flag for flag, (parameter, _) in _FLAGS.items()}
+    return re.sub(r"`(\w+)`", lambda found: flags.get(found[1], found[0]), message)
+
+
+def estimator_of(args: argparse.Namespace) -> Any:
+    """The unfitted estimator that the options describe; an error for an option that its method does not have."""
+    method = args.method or _DEFAULT_METHOD
+    if args.n_neighbors is not None and method != "multiscale":
+        raise UsageError(f"--neighbors does not apply to --method {method}, only to multiscale")
+    given = {p: value for p, _ in _FLAGS.values() if (value := getattr(args, p, None)) is not None}
+    return METHODS[method](**{"random_state": _DEFAULT_SEED, **given})

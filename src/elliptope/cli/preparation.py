@@ -1,4 +1,4 @@
-"""From the columns of a table to the numbers that a model takes: which are used, left out, encoded and filled in.
+"""From the columns of a table to the numbers that a model takes: which are used, left out and filled in.
 
 What was done to the training table is part of the model, and is done to other tables by `transform`.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -16,64 +16,34 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array
-from .errors import counted, plain, shown
+from .errors import counted, plain, shown, some
 from .selection import Wanted
-from .tables.cells import Texts
+from .tables import Texts
 
-# Text with more values than this is left out with --one-hot, too: names and identifiers, hardly groups of rows.
-MOST_VALUES = 50
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_FIRST = re.compile(r"^(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)")
-_NO_TEXTS = Texts(np.empty(0, dtype=np.int64), [])
 # Columns that a sentence lists.
 _LISTED = 12
 
 
 @dataclass(frozen=True)
-class Options:
-    """What to do with columns that are not numbers, and with missing values.
-
-    ``first_look``: what `report` does to a table where no option says otherwise. Missing values are filled in; columns that
-    are mostly missing, count or name the rows, or have text among their numbers, are left out.
-    """
-
-    numeric_only: bool = False
-    one_hot: bool = False
-    dates: bool = False
-    drop_missing: bool = False
-    impute: str | None = None
-    first_look: bool = False
-
-    def given(self) -> list[str]:
-        """The options as they are on the command line."""
-        names = [field.name for field in fields(self) if field.name != "first_look" and getattr(self, field.name)]
-        return [f"--{name.replace('_', '-')}" for name in names]
-
-
-@dataclass(frozen=True)
 class Feature:
-    """A column of the table that the model takes.
+    """A column of numbers of the table that the model takes.
 
     Attributes
     ----------
     name : str or None
     position : int
         From 0, in the table.
-    kind : {"number", "date", "text"}
-        A date becomes a number of days since 1970; a text columns of 0 and 1, one for every value.
-    values : tuple of str
-        Of a text.
-    fill : float, str or None
-        What missing values become: the median, or the most frequent text. None: they are not filled in.
+    fill : float or None
+        What missing values become: the median. None: they are not filled in.
     n_filled : int
         Missing values in the training table that were filled in.
     """
 
     name: str | None
     position: int
-    kind: str = "number"
-    values: tuple[str, ...] = ()
-    fill: float | str | None = None
+    fill: float | None = None
     n_filled: int = 0
 
     @property
@@ -81,72 +51,22 @@ class Feature:
         """Its name in messages."""
         return plain(self.name) if self.name else f"column {self.position + 1}"
 
-    @property
-    def shown_fill(self) -> str:
-        if isinstance(self.fill, str):
-            return plain(self.fill)
-        assert self.fill is not None
-        return str(as_dates(np.array(self.fill)).astype("M8[D]")) if self.kind == "date" else f"{self.fill:.6g}"
-
-    @property
-    def outputs(self) -> list[str] | None:
-        """Names of the columns that it becomes, if it has a name."""
-        if self.name is None:
-            return None
-        return [f"{self.name}={value}" for value in self.values] if self.kind == "text" else [self.name]
-
-    def encode(self, x: Array, texts: Texts | None) -> Array:
-        """A matrix with one column, or one for every value of a text; NaN in the rows where the cell is missing."""
-        rows, cells = texts or _NO_TEXTS
-        if self.kind == "number":
-            return x[:, None]
-        if self.kind == "date":
-            days = x.copy()
-            days[rows] = [as_days(cell) for cell in cells]
-            return days[:, None]
-        place = {value: k for k, value in enumerate(self.values)}
-        Z = np.zeros((len(x), len(self.values)))
-        given = np.flatnonzero(~np.isnan(x))
-        for i, cell in (*zip(rows.tolist(), cells, strict=True), *((i, f"{x[i]:.15g}") for i in given.tolist())):
-            if cell in place:
-                Z[i, place[cell]] = 1.0
-        Z[missing_cells(x, texts)] = np.nan
-        return Z
-
-    def unseen(self, x: Array, texts: Texts | None) -> list[str]:
-        """Values of a text that the training table did not have: all its columns are 0 there."""
-        found = {*(texts or _NO_TEXTS).cells, *(f"{value:.15g}" for value in x[~np.isnan(x)].tolist())}
-        return sorted(found - {*self.values}) if self.kind == "text" else []
-
     @classmethod
     def unpack(cls, stored: Any) -> Feature:
         """A feature of a model file, checked."""
-        name, position, kind, values, fill, n_filled = stored
-        text = kind == "text"
+        name, position, fill, n_filled = stored
         right = (
             isinstance(name, str | None)
             and all(type(number) is int and number >= 0 for number in (position, n_filled))
-            and kind in ("number", "date", "text")
-            and all(isinstance(value, str) for value in values)
-            and bool(values) == text
-            and (fill is None or (fill in values if text else isinstance(fill, float) and math.isfinite(fill)))
+            and (fill is None or (isinstance(fill, float) and math.isfinite(fill)))
         )
         if not right:
             raise ValueError(f"no column of a table: {shown(stored)}")
-        return cls(name, position, kind, tuple(values), fill, n_filled)
+        return cls(name, position, fill, n_filled)
 
-    def learn_fill(self, Z: Array) -> Feature:
-        """This feature, which remembers the median of its encoded column ``Z``, or its most frequent value."""
-        bad = np.isnan(Z[:, 0])
-        fill = self.values[int(np.nansum(Z, axis=0).argmax())] if self.kind == "text" else float(np.nanmedian(Z[:, 0]))
-        return replace(self, fill=fill, n_filled=int(bad.sum()))
-
-    def fill_in(self, Z: Array) -> None:
-        """Put ``fill`` in place of missing values of the encoded column ``Z``."""
-        if self.fill is None:
-            return
-        bad = np.isnan(Z[:, 0])
-        Z[bad] = [value == self.fill for value in self.values] if self.kind == "text" else self.fill
+    def learn_fill(self, x: Array) -> Feature:
+        """This feature, which remembers the median of its column ``x``."""
+        return replace(self, fill=float(np.nanmedian(x)), n_filled=int(np.isnan(x).sum()))
 
 
 @dataclass(frozen=True)
@@ -161,10 +81,6 @@ class Preparation:
         Columns of the table.
     left_out : tuple of (str, str)
         Columns that are not used, and what they hold.
-    drop_missing : bool
-        Whether rows with missing values are left out.
-    dropped : tuple of int
-        Rows of the training table, from 0, that were left out for missing values.
     sample : tuple of int
         Rows of the training table, from 0, that were used, where they are a sample of ``n_sampled`` rows; else empty.
     n_sampled : int
@@ -173,8 +89,6 @@ class Preparation:
     features: tuple[Feature, ...]
     width: int
     left_out: tuple[tuple[str, str], ...] = ()
-    drop_missing: bool = False
-    dropped: tuple[int, ...] = ()
     sample: tuple[int, ...] = ()
     n_sampled: int = 0
 
@@ -185,69 +99,43 @@ class Preparation:
 
     @property
     def is_plain(self) -> bool:
-        return self == Preparation.plain(self.wanted.names, len(self.features))
+        return self == Preparation.plain(self.names, len(self.features))
 
     @property
     def wanted(self) -> Wanted:
-        names = [feature.name for feature in self.features if feature.name is not None]
-        positions = [feature.position for feature in self.features]
-        return Wanted(names if len(names) == len(self.features) else None, positions, self.width)
+        return Wanted(self.names, [feature.position for feature in self.features], self.width)
 
     @property
     def names(self) -> list[str] | None:
-        """Of the columns that the estimator is given, where all have one."""
-        found = [feature.outputs for feature in self.features]
-        return None if None in found else [name for names in found for name in names or ()]
+        """Of the features, where all have one."""
+        names = [feature.name for feature in self.features if feature.name is not None]
+        return names if len(names) == len(self.features) else None
 
     @property
     def handles(self) -> list[str]:
-        """Names of the columns that the estimator is given, in messages."""
-        found = [(f.outputs or [f.handle] * max(1, len(f.values))) for f in self.features]
-        return [name for names in found for name in names]
-
-    @property
-    def spans(self) -> list[slice]:
-        """The columns that the estimator is given for every feature."""
-        ends = np.cumsum([len(feature.values) or 1 for feature in self.features]).tolist()
-        return [slice(low, high) for low, high in zip([0, *ends[:-1]], ends, strict=True)]
+        """Names of the features, or their places where they have none."""
+        return [feature.name or feature.handle for feature in self.features]
 
     def row_numbers(self, n: int) -> Array:
         """Numbers in the training table, counted from 1, of the ``n`` rows that were used."""
-        if self.sample:
-            return np.array(self.sample) + 1
-        return np.delete(np.arange(1, n + len(self.dropped) + 1), self.dropped)
+        return np.array(self.sample) + 1 if self.sample else np.arange(1, n + 1)
 
-    def encode(self, X: Array, texts: dict[int, Texts], columns: Sequence[int], places: Sequence[int]) -> Array:
-        """The columns ``columns`` of a table as the estimator takes them, but for missing values.
-
-        Their numbers are the columns ``places`` of ``X``, which is not copied where it can be used as it is.
-        """
-        if all(feature.kind == "number" for feature in self.features):
-            p = len(places)
-            return X[:, :p] if list(places) == list(range(p)) else X[:, places]
-        triples = zip(self.features, columns, places, strict=True)
-        return np.hstack([feature.encode(X[:, k], texts.get(j)) for feature, j, k in triples])
-
-    def fill_in(self, Z: Array) -> None:
-        for feature, span in zip(self.features, self.spans, strict=True):
-            feature.fill_in(Z[:, span])
+    def fill_in(self, X: Array) -> None:
+        """Put the medians of the training table in place of missing values."""
+        for x, feature in zip(X.T, self.features, strict=True):
+            if feature.fill is not None:
+                x[np.isnan(x)] = feature.fill
 
     def sentences(self) -> list[str]:
         """What was done to the training table, for messages and the page."""
         said = []
         if self.left_out:
-            columns = _some(f"{plain(name)} ({what})" for name, what in self.left_out)
+            columns = some([f"{plain(name)} ({what})" for name, what in self.left_out], _LISTED)
             said.append(f"{counted(len(self.left_out), 'column')} left out: {columns}.")
-        if texts := [f"{f.handle} ({len(f.values)})" for f in self.features if f.kind == "text"]:
-            said.append(f"Text as columns of 0 and 1, one for every value: {_some(texts)}.")
-        if dates := [f.handle for f in self.features if f.kind == "date"]:
-            said.append(f"Dates as days since 1970-01-01: {_some(dates)}.")
-        if self.dropped:
-            said.append(f"{counted(len(self.dropped), 'row')} with missing values left out.")
         if filled := [f for f in self.features if f.n_filled]:
-            columns = _some(f"{f.handle} ({f.n_filled} by {f.shown_fill})" for f in filled)
+            columns = some([f"{f.handle} ({f.n_filled} by {f.fill:.6g})" for f in filled], _LISTED)
             said.append(
-                f"Missing values filled in by the median, or the most frequent text: {columns}. "
+                f"Missing values filled in by the median: {columns}. "
                 "Rows that were filled in alike may form a group for that reason alone."
             )
         if self.sample:
@@ -257,11 +145,9 @@ class Preparation:
     def pack(self) -> dict[str, Any]:
         """Values that JSON can hold, for a model file."""
         return {
-            "features": [[f.name, f.position, f.kind, list(f.values), f.fill, f.n_filled] for f in self.features],
+            "features": [[f.name, f.position, f.fill, f.n_filled] for f in self.features],
             "width": self.width,
             "left_out": [list(pair) for pair in self.left_out],
-            "drop_missing": self.drop_missing,
-            "dropped": list(self.dropped),
             "sample": list(self.sample),
             "n_sampled": self.n_sampled,
         }
@@ -271,23 +157,19 @@ class Preparation:
         """What :meth:`pack` made; a TypeError or ValueError for anything else."""
         features = tuple(Feature.unpack(entry) for entry in stored["features"])
         left_out = tuple((name, what) for name, what in stored["left_out"])
-        dropped, sample = tuple(stored["dropped"]), tuple(stored["sample"])
+        sample = tuple(stored["sample"])
         if not all(isinstance(text, str) for pair in left_out for text in pair):
             raise ValueError("columns that were left out must have names")
-        counts = (stored["width"], stored["n_sampled"], *dropped, *sample)
-        ascending = all([*rows] == sorted({*rows}) for rows in (dropped, sample))
-        if not ascending or not all(type(i) is int and i >= 0 for i in counts):
+        ascending = [*sample] == sorted({*sample})
+        if not ascending or not all(type(i) is int and i >= 0 for i in (stored["width"], stored["n_sampled"], *sample)):
             raise ValueError("its rows and columns must be counted from 0")
-        return cls(features, stored["width"], left_out, bool(stored["drop_missing"]), dropped, sample, stored["n_sampled"])
+        return cls(features, stored["width"], left_out, sample, stored["n_sampled"])
 
     def facts(self) -> dict[str, Any]:
         """The same as plain values, for JSON; rows are counted from 1."""
         return {
             "columns_left_out": dict(self.left_out),
-            "one_hot": {f.handle: list(f.values) for f in self.features if f.kind == "text"},
-            "dates": [f.handle for f in self.features if f.kind == "date"],
             "filled": {f.handle: {"by": f.fill, "cells": f.n_filled} for f in self.features if f.fill is not None},
-            "rows_left_out": [i + 1 for i in self.dropped],
             "rows_sampled": [i + 1 for i in self.sample],
             "summary": " ".join(self.sentences()),
         }
@@ -296,7 +178,8 @@ class Preparation:
 def missing_cells(x: Array, texts: Texts | None) -> Array:
     """Whether the cells of a column are missing."""
     bad = np.isnan(x)
-    bad[(texts or _NO_TEXTS).rows] = False
+    if texts is not None:
+        bad[texts.rows] = False
     return bad
 
 
@@ -322,9 +205,3 @@ def as_dates(days: Array) -> Array:
     """Days since 1970-01-01 as moments of NumPy, to the second."""
     seconds = np.round(days * 86_400)
     return np.where(np.isnan(seconds), np.datetime64("NaT", "s"), np.nan_to_num(seconds).astype("M8[s]"))
-
-
-def _some(names: Any) -> str:
-    names = list(names)
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more

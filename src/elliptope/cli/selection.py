@@ -17,14 +17,13 @@ _RANGE = re.compile(r"(\d+)-(\d+)")
 
 @dataclass(frozen=True)
 class Selection:
-    """The columns that the options name, None where an option is not given, and cells that are missing values."""
+    """The columns that the options name; None where an option is not given."""
 
     columns: Sequence[str] | None = None
     drop: Sequence[str] = ()
     label: str | None = None
     id: str | None = None
     weight: str | None = None
-    missing: Sequence[str] = ()
 
 
 class Wanted(NamedTuple):

@@ -114,10 +114,6 @@ def open_output(path: str, force: bool) -> Iterator[BinaryIO]:
             device.write(buffer.getbuffer())
 
 
-def is_terminal_output(path: str) -> bool:
-    return path == STANDARD and sys.stdout is not None and sys.stdout.isatty()
-
-
 def is_stream(path: str) -> bool:
     """Standard input or output, a pipe or a device: without a suffix, and not replaced by writing."""
     return path == STANDARD or Path(path).is_char_device() or Path(path).is_fifo()

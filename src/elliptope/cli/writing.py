@@ -10,10 +10,8 @@ from typing import Any
 from .._utils.arrays import Array
 from .console import Console
 from .errors import CommandError
-from .streams import STANDARD, check_output, is_stream, is_terminal_output, open_output
-from .tables import WRITTEN_FORMATS, check_writer, flatten, format_of, is_compressed, write_table
-
-_BINARY = ("parquet", "npy", "npz")
+from .streams import STANDARD, check_output, open_output
+from .tables import check_writer, flatten, format_of, is_compressed, write_table
 
 
 @dataclass(frozen=True)
@@ -29,12 +27,9 @@ class Target:
     def of(cls, args: argparse.Namespace, console: Console) -> Target:
         """The target that the options describe; an error, before anything is computed, if it cannot be written."""
         path = args.output
-        as_read = args.format if is_stream(path) and args.format in WRITTEN_FORMATS else None
-        format = format_of(path, args.output_format or as_read, "--output-format")
+        format = format_of(path)
         check_output(path, args.force)
         within = console.json and path == STANDARD
-        if format in _BINARY and is_terminal_output(path) and not within:
-            raise CommandError(f"{format} is not written to a terminal; name a file with -o")
         if not within:
             check_writer(format, path)
         return cls(path, format, args.force, within)
@@ -47,7 +42,7 @@ class Target:
         if path == STANDARD:
             raise CommandError(f"{option} takes a file, not standard output")
         check_output(path, force)
-        format = format_of(path, None, "a suffix that does")
+        format = format_of(path)
         check_writer(format, path)
         return cls(path, format, force)
 

@@ -153,9 +153,7 @@ class Loop:
         if self.problem.uncoupled:  # an optimum is known
             self._ascend(iter([self.meter.evaluate(self.problem.uncoupled_optimum(H))]), Goal())
             return None if self.stop is not None else self._certify(stalled=True)[0]
-        level, goal = self._first_level(), Goal()
-        # With a quadratic term rows have to settle only where the gap is closed: at a saddle point that is time wasted.
-        target = math.inf if self.problem.spread else self.settled * self.tol
+        level, target, goal = self._first_level(), self.settled * self.tol, Goal()
         iterates = self.method(self.meter, H, goal, self.rng)
         rescued = False  # whether the dual was turned to, which does not depend on the columns of H
         held: tuple[Certificate, Iterate] | None = None  # a certificate that meets the tolerance, and its iterate

@@ -25,7 +25,7 @@ _OPTIONAL = {"matplotlib": "plot", "pyarrow": "cli", "pynndescent": "neighbors"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", nargs="?", help="file that `fit` wrote")
+    parser.add_argument("model", metavar="MODEL", nargs="?", help="file that --save-model wrote")
 
 
 def run(args: argparse.Namespace, console: Console) -> int:

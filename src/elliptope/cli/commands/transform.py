@@ -10,35 +10,27 @@ import argparse
 import warnings
 
 from ...estimators.outliers import outlier_scores
-from ..cluster import add_cluster, connected, is_on_cluster, transform_folder
 from ..console import Console
 from ..data import read_data
-from ..errors import ExitCode, UsageError
+from ..errors import ExitCode
 from ..fitting import check_sparse, describe
 from ..models import column_names, load_model
-from ..options import add_outlier_score, add_output, add_output_format, add_table, form_of, preparation_of, selection_of
+from ..options import add_outlier_score, add_output, add_table, selection_of
 from ..writing import Target, write_result
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="file that `fit` wrote")
+    parser.add_argument("model", metavar="MODEL", help="file that --save-model wrote")
     parser.add_argument("input", metavar="INPUT", help="table, or - for standard input")
     add_output(parser, "coordinates (default: -, standard output)")
-    add_output_format(parser)
     add_outlier_score(parser)
-    add_table(parser, training=False)
-    add_cluster(parser)
+    add_table(parser, "Missing values are filled in as in the training table, or are an error.", training=False)
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
-    if is_on_cluster(args):
-        if args.outlier_score:
-            raise UsageError("--outlier-score: not computed by a cluster; leave out --scheduler and --workers")
-        with connected(args):
-            return transform_folder(args, console)
     target = Target.of(args, console)
     model = load_model(args.model, "; the order is MODEL INPUT")
-    data = read_data(args.input, form_of(args), selection_of(args), preparation_of(args), model.preparation)
+    data = read_data(args.input, selection_of(args), known=model.preparation)
     check_sparse(data, model.est)
     target.check_columns([*data.kept, *(["outlier_score"] if args.outlier_score else [])])
     describe(data, console)
@@ -49,6 +41,5 @@ def run(args: argparse.Namespace, console: Console) -> int:
         Z = model.est.transform(X)
         scores = {"outlier_score": outlier_scores(model.est, X)} if args.outlier_score else {}
     facts = {"model": args.model, "source": data.source, "n_samples": len(Z), "n_components": Z.shape[1]}
-    facts["rows_left_out"] = [i + 1 for i in data.preparation.dropped]
     write_result(target, {**data.kept, **scores, "z": Z}, facts, console, column_names(model.est))
     return ExitCode.OK

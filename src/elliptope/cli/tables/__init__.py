@@ -8,64 +8,48 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from ..._utils.arrays import Array
 from ..errors import CommandError, UsageError
 from ..streams import is_stream
-from .arrays import open_archive, read_npy, read_npz, write_npy, write_npz
-from .base import Raw, Reader
-from .compression import uncompressed
+from .arrays import read_matrix_market, read_npy, read_npz, write_npy, write_npz
+from .base import Raw, Reader, Texts, is_missing, is_number, truth
 from .parquet import ParquetFolder, ParquetReader, pyarrow, write_parquet
-from .sparse import is_sparse_archive, read_archive, read_matrix_market
-from .text import Dialect, TextReader, write_text
+from .text import TextReader, uncompressed, write_text
 
 __all__ = [
-    "FORMATS",
+    "SUFFIXES",
     "WRITTEN_FORMATS",
     "Array",
-    "Form",
     "Raw",
     "Reader",
+    "Texts",
     "check_writer",
     "flatten",
     "format_of",
     "has_table_suffix",
     "is_compressed",
+    "is_missing",
+    "is_number",
     "open_reader",
     "refuse_spreadsheet",
+    "truth",
     "write_table",
 ]
 
 WRITTEN_FORMATS = ("csv", "tsv", "parquet", "npy", "npz")
-FORMATS = (*WRITTEN_FORMATS, "mtx")
-_SUFFIXES = {**{f".{name}": name for name in FORMATS}, ".tab": "tsv", ".pq": "parquet"}
+# Of tables that are read; mtx is not written.
+SUFFIXES = {**{f".{name}": name for name in (*WRITTEN_FORMATS, "mtx")}, ".tab": "tsv", ".pq": "parquet"}
 _SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 # Formats that are also read from files compressed by gzip, and those that are written so.
 _COMPRESSED_INPUT, _COMPRESSED_OUTPUT = ("csv", "tsv", "mtx"), ("csv", "tsv")
 
 
-@dataclass(frozen=True)
-class Form:
-    """How to read a table. None: decided by the suffix, by default or by the contents."""
-
-    format: str | None = None
-    delimiter: str | None = None
-    decimal: str = "."
-    encoding: str = "utf-8"
-    header: bool | None = None
-    thousands: str | None = None
-    skip: int = 0
-    array: str | None = None
-
-
-def format_of(path: str, given: str | None, option: str = "--format") -> str:
-    """The format that was ``given``, or else that of the suffix, or else, for a stream, CSV."""
-    if given is not None:
-        return given
+def format_of(path: str) -> str:
+    """The format that the suffix tells; for a stream, CSV."""
     if is_stream(path):
         return "csv"
     refuse_spreadsheet(path)
@@ -74,10 +58,10 @@ def format_of(path: str, given: str | None, option: str = "--format") -> str:
         if not any(Path(path).glob("*.parquet")):
             raise CommandError(f"{path}: a folder; name a file, or a folder of Parquet files")
         return "parquet"
-    if suffix not in _SUFFIXES:
-        known = ", ".join(_SUFFIXES)
-        raise UsageError(f"{path}: the suffix {suffix!r} tells no format (known: {known}); use {option}")
-    return _SUFFIXES[suffix]
+    if suffix not in SUFFIXES:
+        known = ", ".join(SUFFIXES)
+        raise UsageError(f"{path}: the suffix {suffix!r} tells no format (known: {known})")
+    return SUFFIXES[suffix]
 
 
 def refuse_spreadsheet(path: str) -> None:
@@ -86,7 +70,7 @@ def refuse_spreadsheet(path: str) -> None:
 
 
 def has_table_suffix(path: str) -> bool:
-    return is_stream(path) or _suffix(path) in _SUFFIXES
+    return is_stream(path) or _suffix(path) in SUFFIXES
 
 
 def _suffix(path: str) -> str:
@@ -98,41 +82,19 @@ def is_compressed(path: str) -> bool:
     return path.endswith(".gz") and not is_stream(path)
 
 
-def open_reader(stream: BinaryIO, source: str, format: str, form: Form) -> Reader:
+def open_reader(stream: BinaryIO, source: str, format: str) -> Reader:
     """A reader of the table in ``stream``, which knows its columns. Its first bytes tell whether it is compressed."""
-    if format not in _DELIMITERS:
-        _refuse_text_options(form, format, source)
     if format in _COMPRESSED_INPUT:
         stream = uncompressed(stream, source)
     if format == "npy":
         return read_npy(stream, source)
     if format == "npz":
-        arrays, objects = open_archive(stream, source)
-        if form.array is None and is_sparse_archive(list(arrays)):
-            return read_archive(arrays, source)
-        return read_npz(arrays, objects, source, form.array)
+        return read_npz(stream, source)
     if format == "mtx":
         return read_matrix_market(stream, source)
     if format == "parquet":
         return ParquetFolder(source) if isinstance(stream, str) else ParquetReader(stream, source)
-    delimiter = form.delimiter or _DELIMITERS[format]
-    dialect = Dialect(
-        delimiter,
-        form.decimal,
-        form.thousands,
-        form.skip,
-        form.encoding,
-        form.header,
-        guess=form.delimiter is None,
-    )
-    return TextReader(stream, source, dialect)
-
-
-def _refuse_text_options(form: Form, format: str, source: str) -> None:
-    names = [field.name for field in fields(form) if field.name not in ("format", "header", "array")]
-    given = next((name for name in names if getattr(form, name) != getattr(Form(), name)), None)
-    if given is not None:
-        raise UsageError(f"{source}: --{given} is for {' and '.join(_DELIMITERS)}, not for {format}")
+    return TextReader(stream, source, _DELIMITERS[format])
 
 
 def check_writer(format: str, path: str) -> None:

@@ -1,25 +1,31 @@
-"""NPY and NPZ. Objects, which would have to be unpickled, are refused.
+"""NPY, NPZ and Matrix Market. Objects, which would have to be unpickled, are refused.
 
 In an archive every array with one dimension is a column, and one with two dimensions a block of columns without names.
+Sparse matrices are NPZ as ``scipy.sparse.save_npz`` writes them, or Matrix Market.
 """
 
 from __future__ import annotations
 
 import io
+import warnings
 import zipfile
 import zlib
 from collections.abc import Sequence
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.lib.npyio import NpzFile
+from scipy import io as scipy_io
+from scipy import sparse
 
 from ..._utils.arrays import Array
 from ..errors import TableError, listing
-from .base import Raw, Reader
-from .cells import texts_of
+from .base import Raw, Reader, texts_of
 
 _DAMAGED = (ValueError, EOFError, KeyError, OverflowError, RuntimeError, zipfile.BadZipFile, zlib.error)
+# What save_npz calls the parts of a matrix.
+_COMPRESSED = ("indptr", "indices", "data")
+_MAKERS: dict[str, Any] = {"csr": sparse.csr_array, "csc": sparse.csc_array}
 
 
 class ArrayReader(Reader):
@@ -47,6 +53,43 @@ class ArrayReader(Reader):
         return Raw(X, [as_text(self._columns[j]) for j in others], texts)
 
 
+class SparseReader(Reader):
+    """A sparse matrix, and columns beside it."""
+
+    def __init__(self, source: str, X: Any, columns: dict[str, Array]) -> None:
+        self.source = source
+        self._X = sparse.csr_array(X)
+        if self._X.dtype.kind not in "biuf":
+            raise TableError(source, f"values of type {self._X.dtype} where numbers are expected")
+        if not all(self._X.shape):
+            raise TableError(source, f"the matrix is empty, with shape {self._X.shape}")
+        self._columns = list(columns.values())
+        self.names = [*[None] * self._X.shape[1], *columns]
+
+    @property
+    def default(self) -> list[int]:
+        return list(range(self._X.shape[1]))
+
+    def read(self, numbers: Sequence[int], others: Sequence[int]) -> Raw:
+        """The columns ``numbers`` as a sparse matrix."""
+        p = self._X.shape[1]
+        beside = [j for j in numbers if j >= p]
+        X = sparse.hstack([self._X, *(self._as_numbers(j) for j in beside)], format="csr") if beside else self._X
+        chosen = [j if j < p else p + beside.index(j) for j in numbers]
+        X = X if chosen == list(range(X.shape[1])) else X[:, chosen]
+        return Raw(X.astype(np.float64), [self._dense(j) for j in others], {})
+
+    def _as_numbers(self, j: int) -> sparse.csr_array:
+        column = self._dense(j)
+        if column.dtype.kind not in "biuf":
+            raise self.error(f"values of type {column.dtype} where numbers are expected", j=j)
+        return sparse.csr_array(column[:, None])
+
+    def _dense(self, j: int) -> Array:
+        p = self._X.shape[1]
+        return self._X[:, [j]].toarray().ravel() if j < p else as_text(self._columns[j - p])
+
+
 def as_text(column: Array) -> Array:
     """Numbers and text unchanged; bytes, times and others as text."""
     return column if column.dtype.kind in "biufU" else column.astype(str)
@@ -55,17 +98,19 @@ def as_text(column: Array) -> Array:
 def read_npy(stream: BinaryIO, source: str) -> ArrayReader:
     X = _load(stream, source, "npy")
     if isinstance(X, NpzFile):
-        raise TableError(source, "an archive of arrays, not a single one (--format npz)")
+        raise TableError(source, "an archive of arrays, not a single one: name it .npz")
     check_block(X, source, "the array")
     return ArrayReader(source, list(X.T), [None] * X.shape[1], list(range(X.shape[1])))
 
 
-def read_npz(arrays: dict[str, Array], objects: list[str], source: str, block: str | None = None) -> ArrayReader:
-    """The matrix ``block`` (by default the only one) and all vectors of the same length; ``objects`` were not loaded."""
-    if objects and (block in objects or not arrays):
-        names = listing([block] if block in objects else objects)
-        raise TableError(source, f"Python objects in {names}, which are not loaded: they could run code")
-    block = _choose_block(arrays, source, block)
+def read_npz(stream: BinaryIO, source: str) -> Reader:
+    """The only matrix, and all vectors of the same length."""
+    arrays, objects = _open_archive(stream, source)
+    if {"format", "shape", "data"} <= arrays.keys():
+        return _read_sparse(arrays, source)
+    if objects and not arrays:
+        raise TableError(source, f"Python objects in {listing(objects)}, which are not loaded: they could run code")
+    block = _find_block(arrays, source)
     vectors = {name: array for name, array in arrays.items() if array.ndim == 1}
     if block is None:
         reader = _vectors_only(vectors, source)
@@ -79,11 +124,11 @@ def read_npz(arrays: dict[str, Array], objects: list[str], source: str, block: s
     return reader
 
 
-def open_archive(stream: BinaryIO, source: str) -> tuple[dict[str, Array], list[str]]:
+def _open_archive(stream: BinaryIO, source: str) -> tuple[dict[str, Array], list[str]]:
     """The arrays of an archive, and the names of those that hold Python objects: an error only if one of them is needed."""
     archive = _load(stream, source, "npz")
     if not isinstance(archive, NpzFile):
-        raise TableError(source, "a single array, not an archive (--format npy)")
+        raise TableError(source, "a single array, not an archive: name it .npy")
     arrays, objects = {}, []
     for name in archive.files:
         try:
@@ -97,8 +142,7 @@ def open_archive(stream: BinaryIO, source: str) -> tuple[dict[str, Array], list[
 
 def _load(stream: BinaryIO, source: str, kind: str) -> Array | NpzFile:
     try:
-        # An archive needs random access, which pipes do not have.
-        return np.load(stream if stream.seekable() else io.BytesIO(stream.read()), allow_pickle=False)
+        return np.load(stream, allow_pickle=False)
     except _DAMAGED as error:
         raise _damaged(source, kind, error) from None
 
@@ -122,14 +166,11 @@ def check_block(X: Array, source: str, what: str) -> None:
         raise TableError(source, f"{what} is empty, with shape {X.shape}")
 
 
-def _choose_block(arrays: dict[str, Array], source: str, block: str | None) -> str | None:
-    if block is not None:
-        if block not in arrays:
-            raise TableError(source, f"there is no array {block!r}; there are {listing(list(arrays))}")
-        return block
+def _find_block(arrays: dict[str, Array], source: str) -> str | None:
     blocks = [name for name, array in arrays.items() if array.ndim == 2]
     if len(blocks) > 1:
-        raise TableError(source, f"several matrices, {listing(blocks)}: choose one with --array")
+        one = f"numpy.save('new.npy', numpy.load({source!r})[{blocks[0]!r}])"
+        raise TableError(source, f"several matrices, {listing(blocks)}: choose one in Python, as in {one}")
     return blocks[0] if blocks else None
 
 
@@ -142,6 +183,48 @@ def _vectors_only(vectors: dict[str, Array], source: str) -> ArrayReader:
     if lengths == {0}:
         raise TableError(source, "the table has no rows")
     return ArrayReader(source, list(vectors.values()), list(vectors), list(range(len(vectors))))
+
+
+def _read_sparse(arrays: dict[str, Array], source: str) -> SparseReader:
+    """The matrix among the arrays of an NPZ file, and vectors with an entry for each of its rows."""
+    try:
+        X = _matrix(arrays)
+    except (KeyError, ValueError, TypeError, IndexError) as error:
+        raise TableError(source, f"not a sparse matrix as scipy.sparse.save_npz writes it, or damaged ({error})") from None
+    own = {"format", "shape", "row", "col", "coords", "_is_array", *_COMPRESSED}
+    others = {name: a for name, a in arrays.items() if name not in own and a.shape == (X.shape[0],)}
+    return SparseReader(source, X, others)
+
+
+def _matrix(arrays: dict[str, Array]) -> Any:
+    form = arrays["format"].item()
+    form = form.decode("ascii") if isinstance(form, bytes) else form
+    shape = tuple(int(size) for size in arrays["shape"])
+    if len(shape) != 2:
+        raise ValueError(f"shape {shape}")
+    if form == "coo":
+        row, column = arrays["coords"] if "coords" in arrays else (arrays["row"], arrays["col"])
+        return sparse.coo_array((arrays["data"], (row, column)), shape=shape)
+    if form not in _MAKERS:
+        raise ValueError(f"format {form!r}; save it as csr")
+    X = _MAKERS[form]((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+    X.check_format(full_check=True)
+    return X
+
+
+def read_matrix_market(stream: BinaryIO, source: str) -> Reader:
+    """A sparse matrix, or a dense one."""
+    try:
+        with warnings.catch_warnings():
+            # From version 1.18 on, SciPy announces that sparse arrays will be returned instead of matrices: either will do.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            X = scipy_io.mmread(io.BytesIO(stream.read()))
+    except (ValueError, OverflowError, EOFError, TypeError) as error:
+        raise TableError(source, f"not Matrix Market data, or damaged ({error})") from None
+    if sparse.issparse(X):
+        return SparseReader(source, X, {})
+    check_block(X, source, "the matrix")
+    return ArrayReader(source, list(X.T), [None] * X.shape[1], list(range(X.shape[1])))
 
 
 def write_npy(arrays: dict[str, Array], stream: BinaryIO) -> None:

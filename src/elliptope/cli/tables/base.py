@@ -1,4 +1,4 @@
-"""The contract of all readers of tables, and names for places in a table.
+"""The contract of all readers of tables, names for places in a table, and cells: missing ones, numbers and text.
 
 Rows and columns are counted from 1 in everything that users see.
 """
@@ -8,16 +8,28 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..._utils.arrays import Array
 from ..errors import TableError, shown
-from .cells import Texts
 
 # Names that need no quotes and fit into a line.
 _PLAIN = re.compile(r"[\w.][\w.-]{0,39}")
+
+
+_MISSING = {"", "na", "n/a", "nan", "nat", "null", "none", "<na>", "?", "-", ".", ".."}
+_TRUTH = {"true": 1.0, "false": 0.0}
+
+
+class Texts(NamedTuple):
+    """The cells of a column that are neither numbers nor missing: their rows, from 0 and ascending, and what they say."""
+
+    rows: Array
+    cells: list[str]
 
 
 class Raw(NamedTuple):
@@ -115,3 +127,26 @@ class Reader(ABC):
         places = [] if i is None else [self.row(i)]
         places += [] if j is None else [self.column(j)]
         return TableError(self.source, problem, ", ".join(places))
+
+
+def is_missing(cell: str) -> bool:
+    return cell.strip().lower() in _MISSING
+
+
+def is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell  # Python reads 1_000 as a number; in a table it is a name
+
+
+def truth(cell: str) -> float | None:
+    """1 for true, 0 for false, None for anything else."""
+    return _TRUTH.get(cell.strip().lower())
+
+
+def texts_of(cells: Iterable[str]) -> Texts:
+    """The cells, of a column of text, that are not missing."""
+    given = [(i, cell.strip()) for i, cell in enumerate(cells) if not is_missing(cell)]
+    return Texts(np.array([i for i, _ in given], dtype=np.int64), [cell for _, cell in given])

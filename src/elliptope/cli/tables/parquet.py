@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
@@ -11,8 +10,7 @@ import numpy as np
 from ..._utils.arrays import Array
 from ..._utils.versions import missing_module
 from ..errors import TableError
-from .base import Raw, Reader
-from .cells import texts_of
+from .base import Raw, Reader, texts_of
 
 # Prefix that pandas gives an index without a name.
 _INDEX = "__index_level_"
@@ -29,8 +27,7 @@ class ParquetReader(Reader):
         pa, parquet = pyarrow()
         self.source = source
         try:
-            source_bytes = stream if stream.seekable() else io.BytesIO(stream.read())
-            self._file = parquet.ParquetFile(source_bytes, pre_buffer=False)
+            self._file = parquet.ParquetFile(stream, pre_buffer=False)
         except (pa.ArrowException, OSError) as error:
             raise TableError(source, f"not Parquet data, or damaged ({error})") from None
         self._describe(self._file.schema_arrow, self._file.metadata.num_rows)

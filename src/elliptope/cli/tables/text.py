@@ -1,4 +1,4 @@
-"""CSV and TSV. Rows are converted one by one, so that only numbers are kept in memory.
+"""CSV and TSV, compressed by gzip or not. Rows are converted one by one, so that only numbers are kept in memory.
 
 Errors name the line of the file. Numbers are what Python reads as such, except digits grouped by underscores; true and false
 are 1 and 0, as in Parquet.
@@ -10,25 +10,28 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import gzip
 import io
 import itertools
 import re
+import zlib
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, BinaryIO, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
 from ..._utils.arrays import Array
-from ..errors import TableError, UsageError
-from .base import Raw, Reader
-from .cells import Texts, is_missing, is_number, truth
+from ..errors import TableError
+from .base import Raw, Reader, Texts, is_missing, is_number, truth
 
+_GZIP = b"\x1f\x8b"
+# A line of so many characters is no row of a table, and might fill the memory.
+_LONGEST_LINE = 2**26
 # Delimiters that are used when line 1 does not have the usual one.
 _DELIMITERS = (";", "\t", "|", ",")
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*")
-# 1.234,5; with a decimal comma, 1.234, too.
 _POINTS_AND_COMMA = re.compile(r"\s*[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d*)?\s*")
 # Cells of a column in which a point may separate thousands, and those beside them.
 _POINT_OF_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
@@ -45,33 +48,43 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20].+", flags=re.DOT
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
 
 
-class Dialect(NamedTuple):
-    """How to read a text file. ``header=None``: decide by the first two rows.
+def uncompressed(stream: BinaryIO, source: str) -> BinaryIO:
+    """The stream, or what it holds in compressed form, by its first two bytes."""
+    if not hasattr(stream, "peek"):  # without reading ahead one cannot look at the first bytes and put them back
+        stream = io.BufferedReader(stream)  # type: ignore[type-var]
+    packed = stream.peek(2)[:2] == _GZIP
+    return cast(BinaryIO, _Gunzip(stream, source)) if packed else stream
 
-    ``thousands`` stands between groups of three digits. The first ``skip`` lines are not read. A line of ``longest_line``
-    characters is no row of a table, and might fill the memory.
-    """
 
-    delimiter: str
-    decimal: str = "."
-    thousands: str | None = None
-    skip: int = 0
-    encoding: str = "utf-8"
-    header: bool | None = None
-    guess: bool = True  # whether the delimiter may be wrong
-    longest_line: int = 2**26
+class _Gunzip(gzip.GzipFile):
+    """The decompressed contents; an error that names the file where they are damaged."""
+
+    def __init__(self, stream: BinaryIO, source: str) -> None:
+        super().__init__(fileobj=stream)
+        self.source = source
+
+    def read(self, size: int | None = -1) -> bytes:
+        return self._checked(super().read, size)
+
+    def read1(self, size: int = -1) -> bytes:
+        return self._checked(super().read1, size)
+
+    def _checked(self, read: Any, size: int | None) -> bytes:
+        try:
+            return read(size)
+        except (EOFError, OSError, zlib.error) as error:
+            raise TableError(self.source, f"compressed by gzip, and damaged ({error})") from None
 
 
 class TextReader(Reader):
-    """A text file with one row per line."""
+    """A text file in UTF-8 with one row per line, and the cells split at ``delimiter``, or at another that line 1 has."""
 
-    def __init__(self, stream: BinaryIO, source: str, dialect: Dialect) -> None:
-        self.source, self.dialect = source, dialect
+    def __init__(self, stream: BinaryIO, source: str, delimiter: str) -> None:
+        self.source, self.delimiter = source, delimiter
         self.notes: list[str] = []
         self.doubts: list[str] = []
         self._lines = array("q")  # line of the file at which each row begins
         self._n_empty = 0  # lines of empty cells
-        self._grouped = _grouped(dialect)
         self._rows = self._parse(stream)
         first = next(self._rows, None)
         if first is None:
@@ -81,14 +94,12 @@ class TextReader(Reader):
         if cells[0].lstrip().startswith("#") and (second is None or len(second[1]) != len(cells)):
             raise TableError(source, "a comment, which tables do not have here: remove it", f"line {first[0]}")
         self._refuse_title(first, second)
-        found = looks_like_header(cells, second and second[1], self._number)
-        self.header = found if dialect.header is None else dialect.header
-        if dialect.header is None:
-            self.doubts += _doubts(cells, second and second[1], found, self._number)
+        self.header = looks_like_header(cells, second and second[1])
+        self.doubts += _doubts(cells, second and second[1], self.header)
         self.names = [_without_mark(cell.strip()) for cell in cells] if self.header else [None] * len(cells)
         self._first_rows = [row for row in (None if self.header else first, second) if row is not None]
         if not self._first_rows:
-            raise TableError(source, "there is a header, but no row of data (--no-header if line 1 is data)")
+            raise TableError(source, "there is a header, but no row of data")
 
     def read(self, numbers: Sequence[int], others: Sequence[int]) -> Raw:
         values = array("d")
@@ -97,22 +108,20 @@ class TextReader(Reader):
         }  # rows and texts of cells that are neither numbers nor missing
         kept: list[list[str]] = [[] for _ in others]
         known: dict[str, str] = {}  # one copy of every text
-        width, converted = len(self.names), self.dialect.decimal != "." or self.dialect.thousands is not None
-        points = _Points(numbers if self.dialect.delimiter == ";" and not converted else ())
+        width = len(self.names)
+        points = _Points(numbers if self.delimiter == ";" else ())
         for line, row in self._all_rows():
             self._lines.append(line)
             if len(row) != width:
                 raise self._ragged(line, row)
             cells = [row[j] for j in numbers]
             points.look(row)
-            if converted:
-                cells = [self._with_point(cell) for cell in cells]
             try:
                 numeric = None if "_" in "".join(cells) else list(map(float, cells))
             except ValueError:
                 numeric = None
             if numeric is None:
-                numeric = list(map(self._value, cells))
+                numeric = list(map(_value, cells))
                 for j, value in zip(numbers, numeric, strict=True):
                     if value != value and not is_missing(row[j]):
                         text = _without_mark(row[j].strip())
@@ -131,7 +140,7 @@ class TextReader(Reader):
 
     def unnamed(self, j: int) -> str:
         if j > 0 and sum(name == "" for name in self.names) > len(self.names) / 2:
-            return "is line 1 a title? --skip 1"
+            return "is line 1 a title? remove it"
         return "do lines end with a delimiter?" if j == len(self.names) - 1 else super().unnamed(j)
 
     def _all_rows(self) -> Iterator[tuple[int, list[str]]]:
@@ -140,18 +149,17 @@ class TextReader(Reader):
 
     def _parse(self, stream: BinaryIO) -> Iterator[tuple[int, list[str]]]:
         """Rows that are not empty, each with the line at which it begins."""
-        lines, skipped = self._decode(stream), self.dialect.skip
-        first = next(itertools.islice(lines, skipped, None), "")
+        lines, skipped = self._decode(stream), 0
+        first = next(lines, "")
         while first.isspace():
             first, skipped = next(lines, ""), skipped + 1
         if found := _SEPARATOR.fullmatch(first):
             skipped += 1
-            if self.dialect.guess:
-                self.dialect = self.dialect._replace(delimiter=found[1])
+            self.delimiter = found[1]
         else:
             lines = itertools.chain([first], lines)
             self._find_delimiter(first)
-        reader = csv.reader(lines, delimiter=self.dialect.delimiter, skipinitialspace=True, strict=True)
+        reader = csv.reader(lines, delimiter=self.delimiter, skipinitialspace=True, strict=True)
         while True:
             line = skipped + reader.line_num + 1
             try:
@@ -168,60 +176,58 @@ class TextReader(Reader):
 
     def _decode(self, stream: BinaryIO) -> Iterator[str]:
         """Lines of text; an error if they are not in the encoding, or not text."""
-        encoding = self.dialect.encoding
-        name = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
-        try:
-            text = io.TextIOWrapper(stream, name, "surrogateescape", newline="")
-        except LookupError:
-            raise UsageError(f"--encoding must name a text encoding that Python knows, got {encoding!r}") from None
+        text = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="")
         number = 0
         try:
-            while line := text.readline(self.dialect.longest_line):
+            while line := text.readline(_LONGEST_LINE):
                 number += 1
                 self._check_line(line, number)
                 yield line
-        except UnicodeError as error:
-            raise TableError(self.source, f"not {encoding} text ({error})", f"line {number + 1}") from None
         finally:
             # The caller closes the stream, possibly before this generator ends.
             with contextlib.suppress(ValueError):
                 text.detach()
 
     def _check_line(self, line: str, number: int) -> None:
-        place, longest = f"line {number}", self.dialect.longest_line
-        if len(line) == longest:
-            raise TableError(self.source, f"more than {longest} characters in one line: this is not a table", place)
+        place = f"line {number}"
+        if len(line) == _LONGEST_LINE:
+            raise TableError(self.source, f"more than {_LONGEST_LINE} characters in one line: this is not a table", place)
         if "\0" in line:
-            raise TableError(self.source, "NUL bytes: not a text file, or UTF-16 (--encoding utf-16)", place)
+            problem = f"NUL bytes: not a text file, or UTF-16 ({self._converted(encoding='utf-16')})"
+            raise TableError(self.source, problem, place)
         if not line.isascii() and (found := _UNDECODABLE.search(line)):
             byte = ord(found.group()) - 0xDC00
-            problem = f"byte 0x{byte:02x} is not {self.dialect.encoding}; try --encoding latin-1"
+            problem = f"byte 0x{byte:02x} is not utf-8; if it is latin-1: {self._converted(encoding='latin-1')}"
             raise TableError(self.source, problem, place)
 
+    def _converted(self, **options: str) -> str:
+        """How the file is written again in the form that is read, by pandas with these options."""
+        given = options if self.delimiter == "," else {"sep": self.delimiter, **options}
+        words = ", ".join([repr(self.source), *(f"{name}={value!r}" for name, value in given.items())])
+        return f"in Python, pandas.read_csv({words}).to_csv('new.csv', index=False) converts it"
+
     def _find_delimiter(self, first: str) -> None:
-        """Take another delimiter, unless one was given, if line 1 has that and not the usual one."""
-        used = self.dialect.delimiter
+        """Take another delimiter if line 1 has that and not the usual one."""
+        used = self.delimiter
         other = next((d for d in _DELIMITERS if d in first), None)
-        if self.dialect.guess and used not in first and other is not None:
-            self.dialect = self.dialect._replace(delimiter=other)
-            self.notes.append(
-                f"cells are split at {other!r}, for the first line has no {used!r} (--delimiter names another)"
-            )
+        if used not in first and other is not None:
+            self.delimiter = other
+            self.notes.append(f"cells are split at {other!r}, for the first line has no {used!r}")
 
     def _refuse_title(self, first: tuple[int, list[str]], second: tuple[int, list[str]] | None) -> None:
         """Raise if the first row has one cell, and the second more; or if it needs another delimiter."""
-        (line, cells), used = first, self.dialect.delimiter
+        (line, cells), used = first, self.delimiter
         place, below = f"line {line}", second[1] if second is not None else []
         alone = bool(cells[0].strip()) and not any(cell.strip() for cell in cells[1:])
-        more = sum(bool(cell.strip()) for cell in below) > 1 or (
-            self.dialect.guess and len(below) == 1 and any(d in below[0] for d in _DELIMITERS)
-        )
-        if alone and more and len(cells) != 2 and self.dialect.header is not False:
+        split = len(below) == 1 and any(d in below[0] for d in _DELIMITERS)
+        more = split or sum(bool(cell.strip()) for cell in below) > 1
+        if alone and more and len(cells) != 2:
             assert second is not None
-            problem = f"one cell, where line {second[0]} has more; if it is a title, use --skip {line}"
+            problem = f"one cell, where line {second[0]} has more; if it is a title, remove it"
             raise TableError(self.source, problem, place)
-        if self.dialect.guess and len(cells) == 1 and " " in cells[0].strip():
-            problem = f"only one column when split at {used!r}; try --delimiter ' ' (or confirm --delimiter {used!r})"
+        if len(cells) == 1 and " " in cells[0].strip():
+            blanks = self._converted(sep=r"\s+")
+            problem = f"only one column when split at {used!r}; if blanks separate columns: {blanks}"
             raise TableError(self.source, problem, place)
 
     def _say_what_was_found(self, points: _Points) -> None:
@@ -230,51 +236,42 @@ class TextReader(Reader):
             self.notes.append(f"{self._n_empty} line{'s' * (self._n_empty > 1)} of empty cells left out")
         if found := points.found():
             names = ", ".join(self.column(j) for j in found)
-            self.doubts.append(
-                f"points were read as decimal points in {names}; if they separate thousands, use --thousands ."
-            )
+            convert = self._converted(thousands=".", decimal=",")
+            self.doubts.append(f"points were read as decimal points in {names}; if they separate thousands: {convert}")
 
     def _ragged(self, line: int, row: list[str]) -> TableError:
         source = "the header has" if self.header else "row 1 has"
         problem = f"{_count(len(row))} where {source} {len(self.names)}"
         if len(row) == len(self.names) + 1 and not row[-1].strip():
-            problem += f" (the line ends with {self.dialect.delimiter!r}: remove that, or name one more column)"
-        elif len(row) > len(self.names) and self.dialect.delimiter == ",":
-            title = "; if line 1 is no header, use --skip 1" if self.header and len(self._lines) == 1 else ""
+            problem += f" (the line ends with {self.delimiter!r}: remove that, or name one more column)"
+        elif len(row) > len(self.names) and self.delimiter == ",":
+            title = "; if line 1 is no header, remove it" if self.header and len(self._lines) == 1 else ""
             problem += f" (a cell with a comma, decimal or other, needs quotes{title})"
         return TableError(self.source, problem, f"row {len(self._lines)} (line {line})")
 
     def hint(self, cell: str) -> str | None:
-        decimal = self.dialect.decimal == "." and _DECIMAL_COMMA.fullmatch(cell)
-        if self.dialect.decimal == "." and _THOUSANDS.fullmatch(cell):
-            other = "; if it is a decimal comma, use --decimal ," if decimal and self.dialect.delimiter != "," else ""
-            return f"if the comma separates thousands, use --thousands ,{other}"
+        decimal = _DECIMAL_COMMA.fullmatch(cell)
+        if _THOUSANDS.fullmatch(cell):
+            other = "; if it is a decimal comma, with decimal=','" if decimal and self.delimiter != "," else ""
+            return f"if the comma separates thousands: {self._converted(thousands=',')}{other}"
         if decimal:
-            return "if that is a decimal comma, use --decimal ,"
-        if _POINTS_AND_COMMA.fullmatch(cell) and self.dialect.thousands is None:
-            comma = " and --decimal ," if self.dialect.decimal == "." else ""
-            return f"if the point separates thousands, use --thousands .{comma}"
-        if self.dialect.decimal != "." and is_number(cell):
-            return "it has a decimal point, and --decimal , was given"
+            return f"if that is a decimal comma: {self._converted(decimal=',')}"
+        if _POINTS_AND_COMMA.fullmatch(cell):
+            return f"if the point separates thousands: {self._converted(thousands='.', decimal=',')}"
         parts = {d: cell.split(d) for d in ";\t|" if d in cell}
         numeric = (d for d, cells in parts.items() if all(is_number(part.replace(",", ".")) for part in cells))
         delimiter = next(numeric, None)
-        return None if delimiter is None else f"is the delimiter {delimiter!r}? (--delimiter)"
+        return None if delimiter is None else f"if {delimiter!r} is the delimiter: {self._converted(sep=delimiter)}"
 
-    def _value(self, cell: str) -> float:
-        """The number in a cell with a decimal point; NaN where there is none."""
-        value = truth(cell)
-        return (float(cell) if is_number(cell) else np.nan) if value is None else value
 
-    def _number(self, cell: str) -> bool:
-        return truth(cell) is not None or is_number(self._with_point(cell))
+def _value(cell: str) -> float:
+    """The number in a cell; NaN where there is none."""
+    value = truth(cell)
+    return (float(cell) if is_number(cell) else np.nan) if value is None else value
 
-    def _with_point(self, cell: str) -> str:
-        """The cell with a decimal point, without separators of thousands. A cell with the wrong point is made invalid."""
-        decimal = self.dialect.decimal
-        if self._grouped is not None and (found := self._grouped.fullmatch(cell)):
-            cell = re.sub(r"[^\d+-]", "", found[1]) + (found[2] or "")
-        return cell if decimal == "." else cell.replace(".", "_").replace(decimal, ".")
+
+def _is_value(cell: str) -> bool:
+    return truth(cell) is not None or is_number(cell)
 
 
 class _Points:
@@ -297,14 +294,6 @@ class _Points:
         return [j for j, seen in self._seen.items() if all(seen)]
 
 
-def _grouped(dialect: Dialect) -> re.Pattern[str] | None:
-    """A number with digits in groups of three, and what follows them."""
-    if dialect.thousands is None:
-        return None
-    between = r"\s" if dialect.thousands == " " else re.escape(dialect.thousands)
-    return re.compile(rf"\s*([+-]?[1-9]\d{{0,2}}(?:{between}\d{{3}})+)({re.escape(dialect.decimal)}\d*)?\s*")
-
-
 def _count(cells: int) -> str:
     return f"{cells} cell{'' if cells == 1 else 's'}"
 
@@ -321,26 +310,26 @@ def _without_mark(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and _looks_like_formula(cell) else cell
 
 
-def looks_like_header(first: Sequence[str], second: Sequence[str] | None, number: Callable[[str], bool] = is_number) -> bool:
+def looks_like_header(first: Sequence[str], second: Sequence[str] | None) -> bool:
     """Whether the first row names the columns.
 
     It does if a column has a word in the first row and a number in the second. Where no column decides (all are text, or
     there is no second row), it does if the first row has no number at all, or if its numbers are a series, such as years,
     and those of the second row are not. A missing value is not a word. Numbers alone are names if they are years in a row.
     """
-    if _names_numbers(first, second, number):
+    if _names_numbers(first, second):
         return True
-    words = [not number(cell) and not is_missing(cell) for cell in first]
+    words = [not _is_value(cell) and not is_missing(cell) for cell in first]
     series = second is not None and _is_series(first) and not _is_series(second)
     if not any(words):
         return series and all(is_number(cell) and _is_year(float(cell)) for cell in first)
-    return series or not any(number(cell) for cell in first)
+    return series or not any(_is_value(cell) for cell in first)
 
 
-def _names_numbers(first: Sequence[str], second: Sequence[str] | None, number: Callable[[str], bool]) -> bool:
+def _names_numbers(first: Sequence[str], second: Sequence[str] | None) -> bool:
     """Whether a column has a word in the first row and a number in the second."""
     pairs = zip(first, second or (), strict=False)
-    return any(number(below) and not number(cell) and not is_missing(cell) for cell, below in pairs)
+    return any(_is_value(below) and not _is_value(cell) and not is_missing(cell) for cell, below in pairs)
 
 
 def _is_series(row: Sequence[str]) -> bool:
@@ -361,15 +350,15 @@ def _is_year(value: float) -> bool:
     return 1000 <= value < 3000
 
 
-def _doubts(first: Sequence[str], second: Sequence[str] | None, header: bool, number: Callable[[str], bool]) -> list[str]:
+def _doubts(first: Sequence[str], second: Sequence[str] | None, header: bool) -> list[str]:
     """What was made of a first row with numbers that may be names or data; nothing where that is clear."""
-    kinds = {number(cell) for cell in first if not is_missing(cell)}
+    kinds = {_is_value(cell) for cell in first if not is_missing(cell)}
     if header and False not in kinds:
-        return ["line 1 has years, and was read as the names of the columns (--no-header if it is data)"]
-    if len(kinds) < 2 or _names_numbers(first, second, number) or (header and _has_years(first)):
+        return ["line 1 has years, and was read as the names of the columns; if it is data, write names above it"]
+    if len(kinds) < 2 or _names_numbers(first, second) or (header and _has_years(first)):
         return []
-    use = "the names of the columns (--no-header if it is data)" if header else "data (--header if it names the columns)"
-    return [f"line 1 has text and numbers, and was read as {use}"]
+    names, data = "the names of the columns; if it is data, write names above it", "data; if it names the columns, use words"
+    return [f"line 1 has text and numbers, and was read as {names if header else data}"]
 
 
 def write_text(columns: dict[str, Array], stream: BinaryIO, delimiter: str) -> None:
