@@ -13,15 +13,16 @@ from ..kernels.neighborhoods import GraphKernel, NeighborKernel
 from ..kernels.neighbors import Neighbors
 from ..kernels.overlap import Overlap
 from ..kernels.stationary import Gaussian, Laplacian, Matern
-from ..persistence.arrays import Floats, Graph, Indices, Numbers, Points
+from ..persistence.arrays import Floats, Graph, Indices, Integers, Numbers, Points
 from ..persistence.fields import Choice, Field, Flag, Integer, Number, Optional
 from ..persistence.models import Table, register
-from ..persistence.objects import OneOf, Several, Shared
+from ..persistence.objects import OneOf, Several
 from ..persistence.parameters import ParameterKinds
 from ..sdp import Certificate, NullSpace
 from .diagonals import ConstantDiagonal, KernelDiagonal, NearestDiagonal, SpreadDirections
 from .diffusion_map import DiffusionMap
 from .extension import Extension, LinearExtension
+from .groups import Groups
 from .multiscale import MultiscaleEmbedding
 from .rkhs_embedding import RKHSEmbedding
 from .sdp_embedding import SDPEmbedding
@@ -62,9 +63,7 @@ _SPARSE: dict[type, dict[str, Field]] = {
     },
 }
 _KERNEL = OneOf(_FITTED_FORMULA | _PRECOMPUTED | _SPARSE)
-_KERNEL_DIAGONAL: dict[type, dict[str, Field]] = {
-    KernelDiagonal: {"kernel": Shared("training.extension.kernel", _KERNEL), "M": Number(positive=True)}
-}
+_KERNEL_DIAGONAL: dict[type, dict[str, Field]] = {KernelDiagonal: {"M": Number(positive=True)}}
 _DIAGONAL = OneOf(
     _KERNEL_DIAGONAL
     | {
@@ -76,9 +75,9 @@ _SPREAD = OneOf(
     {
         SpreadDirections: {
             "s": Number(positive=True),
+            "M": Number(positive=True),
             "values": Floats("r"),
             "basis": Floats("r", "r"),
-            "kernel": OneOf(_KERNEL_DIAGONAL),
         }
     }
 )
@@ -137,6 +136,7 @@ _CERTIFICATE = OneOf(
     }
 )
 _STATUS = Choice(("optimal", "degenerate", "unconfirmed", "max_iter", "interrupted"))
+_GROUPS = OneOf({Groups: {"labels": Integers("n"), "rows": Floats("g", "q"), "certificate": _CERTIFICATE}})
 _SCALE: dict[str, Field] = {
     "diffusion_time": Integer(low=1),
     "spread": Number(),
@@ -158,12 +158,14 @@ _TRAINING: dict[type, dict[str, Field]] = {
         "diagonal": _DIAGONAL,
         "spread": Optional(_SPREAD),
         "diffusion_time": Integer(low=1),
-        "own_components": Optional(Floats("n", "r")),
+        "components": Floats("n", "r"),
     },
     MultiscaleTraining: _ROWS
     | {
         "extension": _EXTENSION_OF_SCALES,
         "scales": Several(OneOf({Scale: _SCALE}), own=("r",)),
+        "groups": Optional(_GROUPS),
+        "axes": Floats("a", "a"),
     },
     DiffusionTraining: _ROWS | {"extension": _EXTENSION, "factor": Floats("r")},
     RKHSTraining: _ROWS
@@ -196,8 +198,15 @@ def _training(cls: type) -> dict[str, Field]:
 
 # Attributes that ``fit`` sets.
 _FITTED: dict[type, dict[str, Field]] = {
-    SDPEmbedding: _COMMON | _CERTIFIED | _BANDWIDTH | {"spread_": Number()} | _training(SDPTraining),
-    MultiscaleEmbedding: _COMMON | _BANDWIDTH | _training(MultiscaleTraining),
+    SDPEmbedding: _COMMON
+    | _CERTIFIED
+    | _BANDWIDTH
+    | {"spread_": Number(), "n_outside_": Integer()}
+    | _training(SDPTraining),
+    MultiscaleEmbedding: _COMMON
+    | _BANDWIDTH
+    | _training(MultiscaleTraining)
+    | {"eigenvalues_": Floats("a"), "groups_": Integers("N"), "n_outside_": Integer()},
     RKHSEmbedding: _COMMON
     | _CERTIFIED
     | {

@@ -175,5 +175,5 @@ class SparseOperator(SparseStorage, KernelOperator):
         super().set_row_scale(t)
         self._blocks = self._squares = None
 
-    def n_connected(self) -> int:
-        return int(sparse.csgraph.connected_components(self._K, directed=False)[0])
+    def components(self) -> Array:
+        return sparse.csgraph.connected_components(self._K, directed=False)[1]

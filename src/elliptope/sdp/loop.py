@@ -153,7 +153,8 @@ class Loop:
         if self.problem.uncoupled:  # an optimum is known
             self._ascend(iter([self.meter.evaluate(self.problem.uncoupled_optimum(H))]), Goal())
             return None if self.stop is not None else self._certify(stalled=True)[0]
-        level, target, goal = self._first_level(), self.settled * self.tol, Goal()
+        level, goal = self._first_level(), Goal()
+        target = math.inf if self.problem.spread else self.settled * self.tol
         iterates = self.method(self.meter, H, goal, self.rng)
         rescued = False  # whether the dual was turned to, which does not depend on the columns of H
         held: tuple[Certificate, Iterate] | None = None  # a certificate that meets the tolerance, and its iterate
@@ -259,7 +260,7 @@ class Loop:
         return abs(gain - before) <= _SETTLED_GAIN * self.tol * gain and certificate.gap >= 0.5 * gap
 
     def _extend(self) -> None:
-        """From H to T(H), where that was asked for: what the extension makes of H at the sample is certified and returned."""
+        """From H to T(H), where that was asked for: what the extension makes of H is certified and returned."""
         self.source = self.last
         if self.extend and self.meter.left >= 1:
             self.iterate = self.meter.evaluate(extended(self.source))

@@ -22,7 +22,7 @@ from ..console import Console
 from ..data import Column
 from ..errors import CommandError, UsageError
 from ..fitting import exit_code, facts, fit, preparation, read_training_data
-from ..models import Model, check_model_output, column_names, load_model, save_model
+from ..models import Model, check_model_output, load_model, save_model
 from ..options import add_estimator, add_output, add_save_model, add_table, estimator_of, training_options, whole
 from ..streams import STANDARD, check_output, open_output
 from ..tables import SUFFIXES, has_table_suffix, is_number, refuse_spreadsheet
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
         save_model(model, args.save_model, args.force)
         console.note(f"written: {args.save_model}")
     if coordinates is not None:
-        coordinates.write({**model.kept, "z": model.est.embedding_}, console, column_names(model.est))
+        coordinates.write({**model.kept, "z": model.est.embedding_}, console)
     with open_output(args.output, args.force) as file:
         report = collect(
             model.est,
