@@ -2,7 +2,6 @@
 
     python benchmarks/gpu.py --output benchmarks/results            # everything
     python benchmarks/gpu.py --only rates solves --short            # minutes instead of a quarter of an hour
-    python benchmarks/gpu.py --only shapes                          # which tiles are fastest
     python benchmarks/gpu_report.py benchmarks/results              # table and plot; needs no device
 
 Data are ten z-scored columns of Covertype (``ELLIPTOPE_DATA``, or OpenML). A rate counts ordered pairs of points. Errors are
@@ -14,33 +13,26 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import multiprocessing
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from gpu_ceilings import ceilings
 from gpu_estimators import agreement, multiscale, new_rows
-from gpu_parts import search, soundness, sparse_products, transform
 
 from elliptope.datasets import load_covertype
 from elliptope.kernels import Gaussian
 from elliptope.kernels.bandwidth import median_bandwidth
 from elliptope.operators.cuda.operator import CudaOperator
-from elliptope.operators.cuda.products import DoubleProducts, Products, Profile, Shape, SingleProducts
+from elliptope.operators.cuda.products import DoubleProducts, Products, Profile, SingleProducts
 from elliptope.sdp import solve
 
 PAIRS_AT = 200_000
 NOISE = 0.05
-DOUBLE_SHAPES = [(32, 32, 2), (64, 32, 4), (64, 64, 4), (64, 64, 8), (128, 32, 4), (128, 32, 8), (128, 64, 8)]
-SINGLE_SHAPES = [(64, 64, 4), (128, 64, 4)]
-STAGES = (2, 3)
 
 
 def rows(n: int) -> np.ndarray:
@@ -73,10 +65,8 @@ def coordinates(n: int, bandwidth: float) -> tuple[Any, Profile]:
     return (X - X.mean(dim=0)) * (np.sqrt(2) * profile.scale), profile
 
 
-def make(kind: str, Z: Any, profile: Profile, dot: bool, shape: Shape | None = None) -> Products:
+def make(kind: str, Z: Any, profile: Profile, dot: bool) -> Products:
     base = DoubleProducts if kind == "float64" else SingleProducts
-    if shape is not None:
-        base = type(base.__name__, (base,), {"shapes": dict.fromkeys((8, 16, 32), shape)})
     return base(Z, profile if dot else profile.rescaled(1 / (np.sqrt(2) * profile.scale)), dot)
 
 
@@ -93,43 +83,8 @@ def error_of(products: Products, Z: Any, V: Any) -> tuple[float, bool]:
     return error, bool((products.hollow_matmat(V) == G).all())
 
 
-def compile_one(task: tuple[str, tuple[int, int, int], int, int, bool]) -> str:
-    """In a process of its own: the kernels of one shape, compiled and kept on disk."""
-    kind, shape, stages, r, dot = task
-    try:
-        Z = torch.randn((20_000, 10), dtype=torch.float64, device="cuda")
-        V = torch.randn((20_000, r), dtype=torch.float64, device="cuda")
-        make(kind, Z, Profile.of(Gaussian(4.0)), dot, Shape(*shape, stages)).hollow_matmat(V)
-        torch.cuda.synchronize()
-        return ""
-    except Exception as error:
-        return f"{task}: {str(error)[:200]}"
-
-
-def shapes(short: bool) -> Iterator[dict[str, Any]]:
-    """Every shape of tile, precision and width."""
-    stages = STAGES[:1] if short else STAGES
-    tasks = [("float64", shape, stage, r, True) for shape in DOUBLE_SHAPES for stage in stages for r in (8, 16)]
-    tasks += [("six digits", shape, stage, r, True) for shape in SINGLE_SHAPES for stage in stages for r in (8, 16)]
-    # A process each: one that has met an illegal address is of no further use.
-    with ProcessPoolExecutor(12, multiprocessing.get_context("spawn"), max_tasks_per_child=1) as pool:
-        failed = dict(zip(tasks, pool.map(compile_one, tasks), strict=True))
-    for message in filter(None, failed.values()):
-        print("FAILED", message, flush=True)
-    Z, profile = coordinates(PAIRS_AT, median_bandwidth(rows(20_000)))
-    for kind, shape, stage, r, dot in (task for task in tasks if not failed[task]):
-        V = torch.randn((PAIRS_AT, r), dtype=torch.float64, device="cuda")
-        try:
-            products = make(kind, Z, profile, dot, Shape(*shape, stage))
-            time_of_one = seconds(lambda products=products, V=V: products.hollow_matmat(V))
-        except Exception as error:
-            print("FAILED", kind, shape, stage, r, str(error)[:200], flush=True)
-            continue
-        yield {"kind": kind, "tile": shape, "stages": stage, "r": r, "rate": PAIRS_AT**2 / time_of_one / 1e12}
-
-
 def rates(short: bool) -> Iterator[dict[str, Any]]:
-    """The shapes in use, with their errors."""
+    """Products, with their errors."""
     sigma = median_bandwidth(rows(20_000))
     for n, bandwidth, widths in ((PAIRS_AT, sigma, (1, 8, 16, 32)), (PAIRS_AT, 0.45, (8,)), (100_000, sigma, (8,))):
         Z, profile = coordinates(n, bandwidth)
@@ -204,24 +159,18 @@ def solves(short: bool) -> Iterator[dict[str, Any]]:
 
 
 PARTS: dict[str, Callable[[bool], Iterator[dict[str, Any]]]] = {
-    "ceilings": lambda short: ceilings(seconds),
     "rates": rates,
     "solves": solves,
-    "search": lambda short: search(rows, short),
-    "sparse": lambda short: sparse_products(rows, seconds, short),
-    "transform": lambda short: transform(rows, short),
     "multiscale": lambda short: multiscale(rows, short),
     "new rows": lambda short: new_rows(rows, short),
     "agreement": agreement,
-    "soundness": lambda short: soundness(20 if short else 100),
-    "shapes": shapes,
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=tuple(PARTS), default=list(PARTS))
-    parser.add_argument("--short", action="store_true", help="fewer shapes, and no solve beyond 100 000 rows")
+    parser.add_argument("--short", action="store_true", help="no solve beyond 100 000 rows")
     parser.add_argument("--output", type=Path, help="folder for gpu.json")
     args = parser.parse_args()
     device = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}

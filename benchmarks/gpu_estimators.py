@@ -1,20 +1,12 @@
-"""Parts of gpu.py: estimators on the device, from rows in host memory to a fitted model; and the same on the CPU.
-
-python benchmarks/gpu_estimators.py max-cut     # one of the tasks on the CPU alone, however long it takes
-"""
+"""Parts of gpu.py: estimators on the device, from rows in host memory to a fitted model; and the same on the CPU."""
 
 from __future__ import annotations
 
-import cProfile
-import io
 import multiprocessing
 import os
-import pstats
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,23 +20,15 @@ from elliptope.kernels.bandwidth import median_bandwidth
 from elliptope.sdp import solve
 
 Rows = Callable[[int], np.ndarray]
-PROFILE = os.environ.get("ELLIPTOPE_PROFILE")  # a folder for profiles of the fits
 
 
-def clock(work: Callable[[], Any], name: str = "") -> tuple[float, Any]:
+def clock(work: Callable[[], Any]) -> tuple[float, Any]:
     synchronize = torch.cuda.synchronize if torch.cuda.is_available() else int
     synchronize()
-    profile = cProfile.Profile() if PROFILE and name else None
     begin = time.perf_counter()
-    found = profile.runcall(work) if profile else work()
+    found = work()
     synchronize()
-    taken = time.perf_counter() - begin
-    if profile:
-        text = io.StringIO()
-        pstats.Stats(profile, stream=text).sort_stats("cumulative").print_stats(70)
-        pstats.Stats(profile, stream=text).sort_stats("tottime").print_stats(25)
-        (Path(str(PROFILE)) / f"{name}.txt").write_text(text.getvalue())
-    return taken, found
+    return time.perf_counter() - begin, found
 
 
 def multiscale(rows: Rows, short: bool) -> Iterator[dict[str, Any]]:
@@ -55,7 +39,7 @@ def multiscale(rows: Rows, short: bool) -> Iterator[dict[str, Any]]:
         est = MultiscaleEmbedding(device="cuda", random_state=0, n_jobs=-1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            taken, _ = clock(lambda est=est, X=X: est.fit(X), f"multiscale_{n}")
+            taken, _ = clock(lambda est=est, X=X: est.fit(X))
         new = X[:20_000] + 1e-3
         row = {"n": n, "seconds": taken, "transform 20 000": clock(lambda est=est, new=new: est.transform(new))[0]}
         row |= {"points": len(est.training_.rows), "columns": est.embedding_.shape[1], "status": est.status_}
@@ -164,7 +148,3 @@ def agreement(short: bool, limit: float = 200.0) -> Iterator[dict[str, Any]]:
         yield {"task": name, "device seconds": own, "CPU seconds": f"> {limit:g}"} | more
     for worker in workers:
         worker.terminate()
-
-
-if __name__ == "__main__":
-    print(task(sys.argv[1], "cpu"))

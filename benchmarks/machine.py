@@ -10,7 +10,7 @@ import threadpoolctl
 
 from elliptope._utils.versions import versions
 
-PACKAGES = ("pymanopt", "cvxpy", "scs", "clarabel", "umap-learn", "pacmap", "anndata", "scanpy", "leidenalg")
+PACKAGES = ("pymanopt", "umap-learn", "pacmap", "anndata", "scanpy", "leidenalg")
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 

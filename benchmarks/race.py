@@ -1,4 +1,4 @@
-"""Time to a certified gap: ours, the factor methods and the conic solvers, under one set of rules.
+"""Time to a certified gap: ours, the factor methods and CSDP, under one set of rules.
 
 A peer neither certifies nor knows which of its own tolerances will do. A search walks down a ladder of them and takes the
 first iterate that the library's certificate accepts: the cheapest run that could have been asked for. Runs that stop there
@@ -63,7 +63,6 @@ class Rules:
     case: str
     repeats: int
     limit: float
-    memory_gb: float
 
 
 def ours(instance: Instance, rules: Rules) -> Result:
@@ -141,11 +140,11 @@ def factor_peer(name: str, peer: Peer, instance: Instance, rules: Rules) -> Resu
     )
 
 
-def conic_peer(name: str, instance: Instance, rules: Rules) -> Result:
+def conic_peer(instance: Instance, rules: Rules) -> Result:
     """A method that moves X: one run per tolerance until one certifies, and that one repeated."""
 
     def run(tol: float) -> conic.Matrix:
-        return conic.run_apart(name, instance.A, tol, rules.limit, rules.memory_gb)
+        return conic.csdp(instance.A, tol, rules.limit)
 
     found, certificate, stop, status = conic.Matrix("not run"), None, None, "stalled"
     for tol in conic.TOLERANCES:
@@ -167,7 +166,7 @@ def conic_peer(name: str, instance: Instance, rules: Rules) -> Result:
     return Result(
         case=rules.case,
         n=instance.n,
-        solver=name,
+        solver=conic.NAMES[0],
         solved=solved,
         status=status,
         seconds=seconds,
@@ -176,7 +175,6 @@ def conic_peer(name: str, instance: Instance, rules: Rules) -> Result:
         grade="none" if certificate is None else certificate.grade,
         gain=found.objective * instance.scale,
         stop=stop,
-        peak_mb=found.peak_mb,
     )
 
 

@@ -28,15 +28,15 @@ helps them (Algorithm 1 needs it psd, with its diagonal). Those that move a fact
 - **Our time includes the proof; the peers' times do not**: they do not certify, so the harness does it for them, off the
   clock. A second ratio charges one proof, timed at our optimum, to the peers as well.
 - A peer's time is that of the *cheapest* of its own tolerances that certifies. A search certifies its iterates whenever
-  their gradient norm has fallen by a quarter of a decade; runs that stop at the first accepted one are timed. Conic solvers
-  run once per decade of their tolerance and are charged only the time that they report themselves.
+  their gradient norm has fallen by a quarter of a decade; runs that stop at the first accepted one are timed. CSDP
+  runs once per decade of its tolerance and is charged only the time that it reports itself.
 - **Algorithm 1** is a bare loop in NumPy, which is told when to stop, as the peers are. A run at its limit counts as solved,
   at the limit, if what it has then certifies.
-- Limit {limit:g} s per run ({patience:g} s for Algorithm 1) and {memory:g} GB; best of {repeats} runs after a warm-up (more
-  when a run is short; those of more than {long:g} s are not repeated); {threads} thread(s); float64; seed {seed}. SCS,
-  Clarabel and CSDP only for n ≤ 200; their X is factorised by eigendecomposition.
+- Limit {limit:g} s per run ({patience:g} s for Algorithm 1); best of {repeats} runs after a warm-up (more when a run is
+  short; those of more than {long:g} s are not repeated); {threads} thread(s); float64; seed {seed}. CSDP only
+  for n ≤ 200; its X is factorised by eigendecomposition.
 - Products are block products with J. Peak memory is what one run allocates through Python and NumPy, without what ours
-  keeps from earlier ones (8 MB); for conic solvers, the whole process."""
+  keeps from earlier ones (8 MB)."""
 
 
 @dataclass(frozen=True)
@@ -48,38 +48,14 @@ class Settings:
     limit: float
     seed: int
     threads: int
-    memory: float
     patience: float
     rank: int
 
 
-@dataclass(frozen=True)
-class Reference:
-    """Our gain beside Clarabel's, on ``rows`` rows of a case."""
-
-    case: str
-    rows: int
-    gain: float
-    clarabel: float
-    status: str
-
-    @property
-    def difference(self) -> float:
-        return (self.clarabel - self.gain) / self.gain
-
-    def __str__(self) -> str:
-        return f"Clarabel on {self.rows} rows: {self.status}, its gain less ours {self.difference:+.1e} of the gain"
-
-
-def save(folder: Path, results: list[Result], references: list[Reference], settings: Settings) -> None:
+def save(folder: Path, results: list[Result], settings: Settings) -> None:
     """Write everything anew."""
     _write_csv(folder / "solvers.csv", [field.name for field in fields(Result)], map(astuple, results))
-    _write_csv(
-        folder / "solvers_reference.csv",
-        [*(field.name for field in fields(Reference)), "difference"],
-        ((*astuple(reference), reference.difference) for reference in references),
-    )
-    (folder / "solvers.md").write_text(_markdown(results, references, settings), encoding="utf-8")
+    (folder / "solvers.md").write_text(_markdown(results, settings), encoding="utf-8")
     _profile(folder, results)
 
 
@@ -131,7 +107,7 @@ def _ratio_lines(what: str, ratios: dict[str, float]) -> list[str]:
     return [f"- {what}: geometric mean **{mean:.2f}** over {len(ratios)} case(s), worst {ratios[worst]:.2f} ({worst})"]
 
 
-def _markdown(results: list[Result], references: list[Reference], settings: Settings) -> str:
+def _markdown(results: list[Result], settings: Settings) -> str:
     parts = [
         "# Solvers side by side",
         RULES.format(**asdict(settings), long=LONG),
@@ -144,8 +120,6 @@ def _markdown(results: list[Result], references: list[Reference], settings: Sett
         "## Every run",
         _details(results),
     ]
-    if references:
-        parts += ["## Against Clarabel", _reference_table(references)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -188,17 +162,6 @@ def _details(results: list[Result]) -> str:
     ]
     header = ["case", "solver", "status", "seconds", "products", "certified gap", "grade"]
     return table([*header, "(gain - ours) / ours", "of it proof, s", "peak MB"], rows)
-
-
-def _reference_table(references: list[Reference]) -> str:
-    note = (
-        "Evenly spaced rows of each case, because Clarabel's memory grows as n⁴ and its time as n⁶. "
-        "Full-size comparisons are in the column `(gain - ours) / ours` above."
-    )
-    rows = [
-        [r.case, str(r.rows), r.status, f"{r.gain:.12g}", f"{r.clarabel:.12g}", f"{r.difference:+.1e}"] for r in references
-    ]
-    return note + "\n\n" + table(["case", "rows", "Clarabel", "our gain", "its gain", "difference / gain"], rows)
 
 
 def number(value: float, form: str) -> str:

@@ -4,8 +4,8 @@
     python benchmarks/solvers.py --cases held-out --output benchmarks/results/held_out
     python benchmarks/solvers.py --cases wine:3 moons --solvers elliptope L-BFGS-B --repeats 1 --output results
 
-Writes ``solvers.md``, ``solvers.csv``, ``solvers_reference.csv`` and a performance profile (``solvers.png``),
-after every case. The report states the rules.
+Writes ``solvers.md``, ``solvers.csv`` and a performance profile (``solvers.png``), after every case. The report states the
+rules.
 """
 
 from __future__ import annotations
@@ -16,21 +16,15 @@ from pathlib import Path
 
 import conic
 import machine
-import numpy as np
 import race
-from cases import Case, cost_matrix, select
+from cases import cost_matrix, select
 from instance import RANK, Instance
 from peers import PEERS
 
 import report
-from elliptope.sdp import solve
 
-SOLVERS = [race.OURS, *PEERS, *conic.CONIC]
+SOLVERS = [race.OURS, *PEERS, *conic.NAMES]
 TOL = 1e-6
-# Clarabel's memory grows as n⁴ and its time as n⁶: a case is compared with it on this many of its rows.
-REFERENCE_ROWS = 60
-_REFERENCE_TOL = 1e-10
-_REFERENCE_LIMIT = 60.0
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -40,22 +34,17 @@ def main(argv: list[str] | None = None) -> None:
     names = (field.name for field in fields(report.Settings) if field.name != "tol")
     settings = report.Settings(TOL, **{name: getattr(options, name) for name in names})
     results: list[race.Result] = []
-    references: list[report.Reference] = []
     for number, case in enumerate(options.cases, 1):
-        X = case.data()
-        instance = Instance(cost_matrix(X, case.sigma), TOL, options.seed, options.rank)
+        instance = Instance(cost_matrix(case.data(), case.sigma), TOL, options.seed, options.rank)
         print(f"[{number}/{len(options.cases)}] {case.name}, n = {instance.n}", flush=True)
-        rules = race.Rules(case.name, options.repeats, options.limit, options.memory)
+        rules = race.Rules(case.name, options.repeats, options.limit)
         for solver in options.solvers:
             limit = options.patience if solver == report.ALGORITHM_1 else options.limit
             result = run(solver, instance, replace(rules, limit=limit))
             if result is not None:
                 results.append(result)
                 show(result)
-        if options.reference_rows:
-            references.append(reference(case, X, options.reference_rows, options.memory))
-            print(f"    {references[-1]}", flush=True)
-        report.save(options.output, results, references, settings)
+        report.save(options.output, results, settings)
     print(f"\n{report.summary(results, settings)}\n\nSaved to {options.output}")
 
 
@@ -65,16 +54,7 @@ def run(solver: str, instance: Instance, rules: race.Rules) -> race.Result | Non
         return race.ours(instance, rules)
     if solver in PEERS:
         return race.factor_peer(solver, PEERS[solver], instance, rules)
-    return race.conic_peer(solver, instance, rules) if instance.n <= conic.MAX_N else None
-
-
-def reference(case: Case, X: np.ndarray, rows: int, memory_gb: float) -> report.Reference:
-    """Our gain and Clarabel's on evenly spaced rows of a case."""
-    chosen = np.unique(np.linspace(0, len(X) - 1, rows).round().astype(int))
-    instance = Instance(cost_matrix(X[chosen], case.sigma), TOL, 0)
-    gain = solve(instance.J, tol=TOL, rng=0).certificate.gain
-    found = conic.run_apart("Clarabel", instance.A, _REFERENCE_TOL, _REFERENCE_LIMIT, memory_gb)
-    return report.Reference(case.name, len(chosen), gain, found.objective * instance.scale, found.status)
+    return race.conic_peer(instance, rules) if instance.n <= conic.MAX_N else None
 
 
 def show(result: race.Result) -> None:
@@ -93,14 +73,12 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=3, help="best of that many timed runs, after a warm-up")
     parser.add_argument("--limit", type=float, default=30.0, help="seconds that one run may take")
     parser.add_argument("--patience", type=float, default=3600.0, help="seconds that Algorithm 1 may take")
-    parser.add_argument("--memory", type=float, default=8.0, help="GB that a conic solver may take")
     parser.add_argument("--seed", type=int, default=0, help="of the common start")
     parser.add_argument("--rank", type=int, default=RANK, help="columns of the common start")
-    parser.add_argument("--threads", type=int, default=1, help="of BLAS and of the conic solvers")
-    parser.add_argument("--reference-rows", type=int, default=REFERENCE_ROWS, help="for Clarabel; 0: no comparison")
+    parser.add_argument("--threads", type=int, default=1, help="of BLAS")
     parser.add_argument("--output", type=Path, required=True, help="folder for the tables and the plot")
     options = parser.parse_args(argv)
-    limits = {"repeats": 1, "threads": 1, "rank": 1, "limit": 1e-3, "patience": 1e-3, "memory": 0.5, "reference_rows": 0}
+    limits = {"repeats": 1, "threads": 1, "rank": 1, "limit": 1e-3, "patience": 1e-3}
     for name, least in limits.items():
         if getattr(options, name) < least:
             parser.error(f"--{name.replace('_', '-')} must be at least {least}, got {getattr(options, name)}")

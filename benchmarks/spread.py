@@ -7,14 +7,13 @@
    Cholesky factorisation there how far it is from B* at most. Two starts each. Counted as violations are
 
    - *status*: one other than "optimal";
-   - *bound*: an optimal value outside of ``objective`` to ``upper_bound``, or of ``exact_interval`` for the exact J;
+   - *bound*: an optimal value outside of ``objective`` to ``upper_bound``;
    - *distance*: B farther from B* than ``distance_bound`` says;
    - *starts*: the two B farther from each other than the sum of their bounds;
    - *extension*: ``transform(X)`` that differs from ``embedding_`` by more than 1e-5.
 
 2. The narrow cases of ``consistency.py`` with ``spread=0.05``.
 3. ``spread=inf``: B = Abar, and the leading columns span those of ``DiffusionMap``.
-4. ``spread_path`` against single fits: time, products and the difference of B.
 
 Writes ``spread.md``.
 """
@@ -29,7 +28,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -44,16 +42,14 @@ from scipy.sparse.linalg import aslinearoperator
 from soundness import LONG, ROUNDING, draw, enclose_from, extended, sdp_program
 from spread_programs import FAMILIES, SPREADS, almost_identity, distance, narrow, random_program, value, weights
 
-from elliptope import DiffusionMap, SDPEmbedding, spread_path
+from elliptope import DiffusionMap, SDPEmbedding
 from elliptope.estimators.extension import unit_rows
-from elliptope.estimators.pose import pose
 from elliptope.sdp import Certificate, Spread, solve
 from elliptope.sdp.tuning import TUNING
 from report import table
 
 Array = np.ndarray
-OPERATORS = ("dense", "tiled", "sparse", "nystroem", "neighbors", "overlap")
-APPROXIMATE = ("sparse", "nystroem")  # operators that stand for a costlier J
+OPERATORS = ("dense", "tiled", "neighbors", "overlap")
 CLAIMS = ("status", "bound", "distance", "starts", "extension")
 EXTENSION = 1e-5
 # Columns that are compared with those of diffusion maps.
@@ -78,7 +74,6 @@ class Instance:
     e: Array
     mu: Array
     fits: list[Fit]
-    exact: Array | None = None  # the J that an approximate one stands for
 
 
 @dataclass
@@ -107,7 +102,7 @@ def main(argv: list[str] | None = None) -> None:
             for claim, text in check(instance, tallies[kind]):
                 print(f"instance {number} ({kind}): {claim}: {text}", flush=True)
     print({kind: (tally.instances, tally.violations) for kind, tally in tallies.items()}, flush=True)
-    save(options, tallies, list(narrow_rows()), list(infinite_rows()), list(path_rows()))
+    save(options, tallies, list(narrow_rows()), list(infinite_rows()))
 
 
 def fitted(number: int) -> tuple[str, Instance]:
@@ -118,28 +113,17 @@ def fitted(number: int) -> tuple[str, Instance]:
     parameters["spread"] = float(rng.choice(SPREADS))
     models, fits = [], []
     for start in range(2):
-        # Landmarks depend on the seed: for two starts of one program it has to be the same.
-        H, seed = (rng.standard_normal((len(X), 16)), 0) if operator == "nystroem" else (None, start)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            est = SDPEmbedding(**parameters, random_state=seed).fit(X, sample_weight=w, start=H)
+            est = SDPEmbedding(**parameters, random_state=start).fit(X, sample_weight=w)
             error = np.abs(est.transform(X) - est.embedding_).max() / np.abs(est.embedding_).max()
-        exact = operator not in APPROXIMATE  # the extension is that of the exact kernel
         H = unit_rows(est.training_.components)
         models.append(est)
-        fits.append(Fit(est.status_, est.certificate_, H @ H.T, float(error) if exact else 0.0))
-    exact = sdp_program(models[0])
-    J = exact if operator not in APPROXIMATE else surrogate(models[0], X, w)
+        fits.append(Fit(est.status_, est.certificate_, H @ H.T, float(error)))
+    J = sdp_program(models[0])
     e = weights(J, LONG(models[0].spread_))
     # With the paper's d, diag(J) = (w d)².
-    return operator, Instance(J, e, np.sqrt(np.maximum(J.diagonal(), 0)), fits, None if J is exact else exact)
-
-
-def surrogate(est: SDPEmbedding, X: Array, w: Array | None) -> Array:
-    """The J that an estimator used."""
-    posed = pose(X, w, est)
-    J = posed.cost(est.training_.diagonal.on_sample(None, posed.sample.rows, posed.operator))
-    return (J @ np.eye(J.n)).astype(LONG)
+    return operator, Instance(J, e, np.sqrt(np.maximum(J.diagonal(), 0)), fits)
 
 
 def solved(number: int) -> tuple[str, Instance]:
@@ -178,11 +162,6 @@ def check(instance: Instance, tally: Tally) -> list[tuple[str, str]]:
         tally.add("extension", fit.extension_error)
         if not fit.extension_error <= EXTENSION:
             found.append(("extension", f"{fit.extension_error:.3g}"))
-    if instance.exact is not None:
-        _, low, gap, _ = optimum(instance.exact, e, mu)
-        for below, above in (fit.certificate.exact_interval for fit in instance.fits):
-            if not (below <= low + gap + ROUNDING * size and low <= above + ROUNDING * size):
-                found.append(("bound", f"exact: [{below!r}, {above!r}] is not around {low!r}"))
     one, two = instance.fits
     apart = distance(mu, two.Z, one.Z)
     tally.add("apart", apart)
@@ -243,28 +222,6 @@ def infinite_rows() -> Iterable[list[str]]:
             yield [str(cell) for cell in row]
 
 
-def path_rows() -> Iterable[list[str]]:
-    """Twelve spreads at once, and one by one."""
-    spreads = np.geomspace(0.05, 3, 12)
-    near, overlap = {"kernel": "neighbors"}, {"kernel": "overlap"}
-    cases = [("wine", wine, near), ("wine", wine, {"bandwidth": 2.0}), ("iris", iris, overlap), ("moons", moons, overlap)]
-    for name, data, parameters in [*cases, ("digits", digits, near)]:
-        X, begin = data(), process_time()
-        single = [SDPEmbedding(spread=eta, random_state=0, **parameters).fit(X) for eta in spreads]
-        middle = process_time()
-        path = spread_path(X, spreads, random_state=0, **parameters)
-        times = middle - begin, process_time() - middle
-        apart = 0.0
-        for record, est in zip(path.records, single, strict=True):
-            B = est.embedding_ @ est.embedding_.T
-            apart = max(apart, float(np.linalg.norm(record.factor @ record.factor.T - B) / np.linalg.norm(B)))
-        products = sum(est.n_products_ for est in single), sum(record.n_products for record in path.records)
-        row = [name, ", ".join(f"{k}={v}" for k, v in parameters.items()), len(X)]
-        row += [*(f"{seconds:.2f}" for seconds in times), *products, f"{apart:.1e}"]
-        print(*row, flush=True)
-        yield [str(cell) for cell in row]
-
-
 def joined(values: Iterable[Any]) -> str:
     return "/".join(dict.fromkeys(map(str, values)))
 
@@ -272,7 +229,7 @@ def joined(values: Iterable[Any]) -> str:
 Rows = list[list[str]]
 
 
-def save(options: argparse.Namespace, tallies: dict[str, Tally], rows: Rows, infinite: Rows, paths: Rows) -> None:
+def save(options: argparse.Namespace, tallies: dict[str, Tally], rows: Rows, infinite: Rows) -> None:
     kinds = [
         [name, str(t.instances), str(t.proved), str(t.unknown), *(str(t.violations[claim]) for claim in CLAIMS)]
         + [f"{t.largest[number]:.1e}" for number in ("away", "apart", "distance_bound", "extension", "error")]
@@ -297,9 +254,6 @@ def save(options: argparse.Namespace, tallies: dict[str, Tally], rows: Rows, inf
         "## `spread=inf`",
         f"Errors relative to the largest entry. *Angle*: the sine of the largest between the spans of {COLUMNS} columns.",
         table(["data", "kernel", "n", "status", "rank", "B - Abar", "angle to DiffusionMap", "extension error"], infinite),
-        "## `spread_path`",
-        "12 spreads from 0.05 to 3: seconds of the processor and products, and the largest difference of B.",
-        table(["data", "kernel", "n", "seconds, single", "path", "products, single", "path", "apart"], paths),
     ]
     options.output.mkdir(parents=True, exist_ok=True)
     (options.output / "spread.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")

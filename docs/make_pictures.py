@@ -149,9 +149,9 @@ def beside_umap(title: str, X: Any, y: Any, labels: dict | None, path: Path) -> 
 
 
 def views(X: Any, y: Any, path: Path) -> None:
-    """The same digits as a ring, a sphere and a layout."""
-    figure, axes = plt.subplots(1, 3, figsize=(16, 4.6), layout="constrained", width_ratios=[1, 1.7, 1.2])
-    for ax, k, view in zip(axes, (2, 3, 3), ("ring", "sphere", "layout"), strict=True):
+    """The same digits as a ring and a layout."""
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained", width_ratios=[1, 1.2])
+    for ax, k, view in zip(axes, (2, 3), ("ring", "layout"), strict=True):
         est = SDPEmbedding(k, kernel="neighbors", normalize="unit", random_state=0).fit(X)
         EmbeddingDisplay.from_estimator(est, X, y, view=view, ax=ax, legend=ax is axes[-1], name=f'view="{view}"')
     figure.savefig(path, dpi=70)

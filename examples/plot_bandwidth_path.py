@@ -12,7 +12,7 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
 from elliptope import SDPEmbedding, bandwidth_path
-from elliptope.plotting import EmbeddingDisplay, PathDisplay
+from elliptope.plotting import EmbeddingDisplay
 
 X, y = load_wine(return_X_y=True)
 X = scale(X)
@@ -24,10 +24,12 @@ print("largest relative gap:", max(record.certificate.relative_gap for record in
 # Spectra along the path: how much of the embedding lies along each coordinate. Where a line leaves zero, a dimension is
 # gained. ``bandwidth="auto"`` is marked.
 
-display = PathDisplay.from_path(path)
+fig, ax = plt.subplots(layout="constrained")
+ax.plot(path.bandwidths, path.spectra[:, :6], marker=".")
+ax.set(xlabel="bandwidth σ", ylabel="share of the eigenvalue", xscale="log")
 auto = SDPEmbedding(random_state=0).fit(X).bandwidth_
-display.ax_.axvline(auto, color="grey", linestyle=":")
-display.ax_.annotate('"auto"', (auto, 0.9), xytext=(4, 0), textcoords="offset points")
+ax.axvline(auto, color="grey", linestyle=":")
+ax.annotate('"auto"', (auto, 0.9), xytext=(4, 0), textcoords="offset points")
 
 # %%
 # Embeddings along the path. Each is rotated onto the one before, so that only real changes show. Lengths shrink as σ grows,

@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from elliptope import SDPEmbedding, bandwidth_path
 from elliptope._utils.versions import versions
 from elliptope.datasets import load_htru2, load_mnist_digits
-from elliptope.estimators.path.path import BandwidthPath
+from elliptope.estimators.path import BandwidthPath
 from elliptope.sdp import Certificate
 
 from .results import Result

@@ -9,7 +9,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from elliptope import DiffusionMap, SDPEmbedding
-from elliptope.estimators.path.path import BandwidthPath
+from elliptope.estimators.path import BandwidthPath
 
 from .algorithm1 import Stopped
 from .results import Table, Verdict

@@ -3,13 +3,13 @@
 Every case runs in an empty folder of its own, which is the current one. What it must see is one of
 
 ``Error``
-    an exception whose message names the parameter, the allowed range and the value: verdict "clear";
+    an exception whose message names the parameter, the allowed range and the value;
 ``Warned``
-    a warning that says what is wrong and what to do, at the line of the caller: "clear";
+    a warning that says what is wrong and what to do, at the line of the caller;
 ``Exit``
-    a command that ends with one line and an exit code, and leaves no file behind: "clear";
+    a command that ends with one line and an exit code, and leaves no file behind;
 ``Right``
-    a result that is compared with something independent, without any warning: "right".
+    a result that is compared with something independent, without any warning.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from unittest import mock
 import numpy as np
 
 import elliptope
-from commandline import EMBED, GOOD, Outcome, X, check, snapshot
+from commandline import EMBED, GOOD, Outcome, X, snapshot
+from commandline import check as check_outcome
 from elliptope import SDPEmbedding
 from elliptope.cli import main
 from elliptope.persistence import save
@@ -45,14 +46,15 @@ class Error:
 
     message: str
     kind: type[BaseException] | tuple[type[BaseException], ...] = ValueError
-    verdict = "clear"
 
-    def seen(self, run: Callable[[], Any]) -> str:
+    def check(self, run: Callable[[], Any]) -> None:
         try:
             _, noted = _recorded(run)
         except self.kind as error:
-            return _found(self.message, str(error))
-        raise AssertionError(f"no {self.kind}, but {noted or 'nothing'}")
+            raised = str(error)
+        else:
+            raise AssertionError(f"no {self.kind}, but {noted or 'nothing'}")
+        assert re.search(self.message, raised, re.DOTALL), f"{raised!r} does not match {self.message!r}"
 
 
 @dataclass(frozen=True)
@@ -60,33 +62,29 @@ class Warned:
     """``run`` warns, with a message that the regular expression is found in, at a line outside of the package."""
 
     message: str
-    check: Callable[[Any], Any] = bool
-    verdict = "clear"
+    accepts: Callable[[Any], Any] = bool
 
-    def seen(self, run: Callable[[], Any]) -> str:
+    def check(self, run: Callable[[], Any]) -> None:
         result, noted = _recorded(run)
         matching = [warning for warning in noted if re.search(self.message, str(warning.message), re.DOTALL)]
         assert matching, f"no warning {self.message!r}, but {[str(warning.message) for warning in noted]}"
         inside = [warning.filename for warning in noted if warning.filename.startswith(_PACKAGE)]
         assert not inside, f"the warning points into the package: {inside}"
-        assert self.check(result) is not False
-        return str(matching[0].message)
+        assert self.accepts(result) is not False
 
 
 @dataclass(frozen=True)
 class Right:
-    """``run`` ends without a warning, and ``check`` accepts its result; ``says`` names what it is compared with."""
+    """``run`` ends without a warning, and ``accepts`` holds for its result; ``says`` names what it is compared with."""
 
     says: str
-    check: Callable[[Any], Any]
-    verdict = "right"
+    accepts: Callable[[Any], Any]
 
-    def seen(self, run: Callable[[], Any]) -> str:
+    def check(self, run: Callable[[], Any]) -> None:
         result, noted = _recorded(run)
         assert not noted, [str(warning.message) for warning in noted]
-        outcome = self.check(result)
+        outcome = self.accepts(result)
         assert outcome is None or bool(outcome), outcome
-        return self.says
 
 
 @dataclass(frozen=True)
@@ -95,13 +93,11 @@ class Exit:
 
     message: str
     code: int = 1
-    verdict = "clear"
 
-    def seen(self, run: Callable[[], Any]) -> str:
+    def check(self, run: Callable[[], Any]) -> None:
         outcome, changed = run()
-        check(outcome, self.code, self.message)
+        check_outcome(outcome, self.code, self.message)
         assert not changed, f"files left behind or changed: {changed}"
-        return outcome.err.splitlines()[-1]
 
 
 @dataclass(frozen=True)
@@ -113,22 +109,16 @@ class Case:
     run: Callable[..., Any]
     expect: Error | Warned | Exit | Right
     values: tuple = ()
-    unclear: str = ""  # why a user may still wonder, although the case does what is expected
-    pending: str = ""  # what is missing; the case must fail until then
 
-    @property
-    def verdict(self) -> str:
-        return "pending" if self.pending else "unclear" if self.unclear else self.expect.verdict
-
-    def seen(self) -> str:
-        """What a user sees; an AssertionError where it is not what is expected."""
+    def check(self) -> None:
+        """An AssertionError where a user does not see what is expected."""
         if not self.values:
-            return self.expect.seen(self.run)
+            self.expect.check(self.run)
+            return
         assert isinstance(self.expect, Error | Warned)
         texts = [self.expect.message.replace("{value}", re.escape(repr(value))) for value in self.values]
-        expected = [replace(self.expect, message=text) for text in texts]
-        first, *_ = [one.seen(partial(self.run, value)) for one, value in zip(expected, self.values, strict=True)]
-        return first
+        for text, value in zip(texts, self.values, strict=True):
+            replace(self.expect, message=text).check(partial(self.run, value))
 
 
 @dataclass(frozen=True)
@@ -187,8 +177,3 @@ def _recorded(run: Callable[[], Any]) -> tuple[Any, list[warnings.WarningMessage
     numeric = [str(warning.message) for warning in noted if issubclass(warning.category, RuntimeWarning)]
     assert not numeric, numeric
     return result, noted
-
-
-def _found(pattern: str, message: str) -> str:
-    assert re.search(pattern, message, re.DOTALL), f"{message!r} does not match {pattern!r}"
-    return message

@@ -1,15 +1,13 @@
-"""Model files, checkpoints and outputs: never half written, never replaced unasked, refused when damaged."""
+"""Model files and outputs: never half written, never replaced unasked, refused when damaged."""
 
 from __future__ import annotations
 
 import io
-import json
 import os
 import resource
 import signal
 import stat
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -17,12 +15,12 @@ from typing import Any
 import numpy as np
 
 import elliptope
-from elliptope import ModelFileError, SDPEmbedding, bandwidth_path, datasets, transform_to
+from elliptope import ModelFileError, SDPEmbedding, datasets, transform_to
 from elliptope._utils.arrays import Array
 from elliptope._utils.files import atomic_write
 from faults.case import Case, Error, Right
 from faults.processes import forked, killed
-from model_files import DIGITS, build, edited, entries, model, saved, with_header
+from model_files import edited, model, saved, with_header
 
 case = partial(Case, "files")
 X = np.random.default_rng(0).standard_normal((40, 3))
@@ -96,18 +94,6 @@ def saved_beside_others() -> list[str]:
         return sorted(set(names) - set(hidden_files()))
 
 
-BANDWIDTHS = [3.0, 2.5, 2.0, 1.8, 1.6, 1.5]
-
-
-def path_while_killed() -> Any:
-    def follow() -> Any:
-        return bandwidth_path(X, BANDWIDTHS, checkpoint="c.npz", random_state=0)
-
-    for k in range(20):
-        killed(follow, 0.005 + 0.002 * k)
-    return follow()
-
-
 def permissions() -> int:
     fitted().save("m")
     os.chmod("m", 0o600)
@@ -142,11 +128,6 @@ SAVING = [
         lambda: only_the_old_file(lambda: with_full_disk(lambda: fitted().save("m", overwrite=True))),
         Error("File too large: 'm'|No space left.*'m'", OSError),
     ),
-    case(
-        "a path of bandwidths on a full disk",
-        lambda: only_the_old_file(lambda: with_full_disk(lambda: bandwidth_path(X, [2.0], checkpoint="c.npz"))),
-        Error("File too large: 'c.npz'", OSError),
-    ),
     case("save where nothing can be written", lambda: fitted().save("/proc/m"), Error(": '/proc/m'$", OSError)),
     case("save to ''", lambda: fitted().save(""), Error("The name of the file to write is empty", FileNotFoundError)),
     case("save, killed at 20 times", saved_while_killed, Right("the model is there each time", bool)),
@@ -159,17 +140,6 @@ SAVING = [
         "save beside files that others still write",
         saved_beside_others,
         Right("none of them is removed", lambda removed: removed == []),
-    ),
-    case(
-        "a path of bandwidths, killed at 20 times",
-        path_while_killed,
-        Right(
-            "the path that was not interrupted",
-            lambda path: all(
-                (a.embedding == b.embedding).all()
-                for a, b in zip(path.records, bandwidth_path(X, BANDWIDTHS, random_state=0).records, strict=True)
-            ),
-        ),
     ),
     case(
         "save over a file that only its owner may read",
@@ -223,7 +193,6 @@ DAMAGED: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: edited(model(), "fitted", "training", "extension", "kernel", "formula", "bandwidth", value=-1),
         "`bandwidth` must be positive",
     ),
-    "with another checksum": (lambda: model()[:-1] + (b"0" if model()[-1:] != b"0" else b"1"), "SHA-256"),
 }
 LOADING = [
     case(
@@ -243,65 +212,6 @@ LOADING = [
 ]
 
 
-def checkpoint(change: Callable[[dict[str, Any], dict[str, Array]], Any]) -> Any:
-    """Follow a path from a checkpoint whose header and arrays were changed, and which got the right checksum again."""
-    bandwidth_path(X, [3.0, 2.0], checkpoint="c.npz", random_state=0)
-    parts = entries(Path("c.npz").read_bytes())
-    header = json.loads(parts.pop("header.json"))
-    arrays = {name: np.load(io.BytesIO(part)) for name, part in parts.items()}
-    change(header, arrays)
-    parts = {"header.json": json.dumps(header).encode(), **{name: array_file(array) for name, array in arrays.items()}}
-    written(build(parts.items(), b"elliptope checkpoint, sha256 " + bytes(DIGITS)), "c.npz")
-    return bandwidth_path(X, [3.0, 2.0], checkpoint="c.npz", random_state=0)
-
-
-def replaced(array: Array) -> Callable[[dict[str, Any], dict[str, Array]], None]:
-    """Another array in the first record, which the header declares."""
-
-    def change(header: dict[str, Any], arrays: dict[str, Array]) -> None:
-        declared = header["records"][0]["embedding"]
-        arrays[declared["array"] + ".npy"] = array
-        declared.update(dtype=array.dtype.str, shape=list(array.shape))
-
-    return change
-
-
-REFUSED = Error("`checkpoint` must be a file that an earlier call wrote.*delete this one to start anew")
-CHECKPOINTS = (
-    [
-        case(f"checkpoint {name}", lambda change=change: checkpoint(change), replace(REFUSED, message=f"{why}.*delete this"))
-        for name, change, why in [
-            ("with NaN", replaced(np.full((40, 2), np.nan)), "`records.0.embedding` must be finite"),
-            ("with arrays of other shapes", replaced(np.ones((3, 2))), r"must have shape \(40, k\), got \(3, 2\)"),
-            ("with a missing array", lambda header, arrays: arrays.popitem(), "lacks|missing|no entry"),
-            ("with an array too many", lambda header, arrays: arrays.update(more=np.ones(2)), "more"),
-            ("with a status that does not exist", lambda header, _: header["records"][0].update(status="best"), "'best'"),
-            ("without a bandwidth", lambda header, _: header["records"][0].pop("bandwidth"), r"lacks \['bandwidth'\]"),
-            ("with text for numbers", replaced(np.full((40, 2), "a")), "embedding"),
-            ("without a format", lambda header, _: header.pop("format"), "format"),
-        ]
-    ]
-    + [
-        case(
-            f"checkpoint that is {name}",
-            lambda content=content: bandwidth_path(X, [2.0], checkpoint=written(content)),
-            REFUSED,
-        )
-        for name, content in {"empty": b"", "text": b"bandwidth,status\n", "an array": array_file(np.ones(3))}.items()
-    ]
-    + [
-        case(
-            "checkpoint of other data",
-            lambda: [bandwidth_path(data, [2.0], checkpoint="c.npz", random_state=0) for data in (X, X + 1)],
-            Error(r"`checkpoint` 'c.npz' belongs to other work: `X` was array of shape .*delete this one"),
-        ),
-        case(
-            "checkpoint of other parameters",
-            lambda: [bandwidth_path(X, [2.0], checkpoint="c.npz", random_state=0, tol=tol) for tol in (1e-6, 1e-7)],
-            Error("belongs to other work: `tol` was 1e-06, is 1e-07"),
-        ),
-    ]
-)
 DATASETS = [
     case(
         "load_htru2, data_home without the file",
@@ -314,4 +224,4 @@ DATASETS = [
         Error(r"must hold arrays 'X' and 'y'; \['y'\] not found"),
     ),
 ]
-CASES = [*SAVING, *LOADING, *CHECKPOINTS, *DATASETS]
+CASES = [*SAVING, *LOADING, *DATASETS]

@@ -241,22 +241,6 @@ PATH = [
         Error("`callback` must be a callable or None, got {value}"),
         values=(3, "print"),
     ),
-    case(
-        "bandwidth_path, checkpoint: 3, ''",
-        lambda value: path(checkpoint=value),
-        Error("`checkpoint` must be .*got {value}"),
-        values=(3, ""),
-    ),
-    case(
-        "bandwidth_path, checkpoint in no folder",
-        lambda: path(checkpoint="nowhere/path.npz"),
-        Error("`checkpoint` must lie in a folder that exists, got 'nowhere/path.npz'"),
-    ),
-    case(
-        "bandwidth_path, checkpoint: a folder",
-        lambda: path(checkpoint="."),
-        Error("folder|directory", (OSError, ValueError)),
-    ),
 ]
 STREAMING = [
     case(

@@ -19,7 +19,7 @@ import pandas as pd
 
 import elliptope
 from commandline import EMBED, GOOD, npy, npz
-from elliptope import ModelFileError, SDPEmbedding, bandwidth_path, datasets
+from elliptope import ModelFileError, SDPEmbedding, datasets
 from elliptope.report import write_report
 from faults.case import Case, Command, Error, Right, refused, run_command
 from html_page import Page
@@ -135,22 +135,6 @@ LOADING = [
         Error("'link' cannot be loaded: it is a pickle", ModelFileError),
     ),
     case(
-        "checkpoint with pickled objects",
-        lambda: (
-            Path("c.npz").write_bytes(npz(header=np.array([Harm()], dtype=object))),
-            harmless(lambda: bandwidth_path(X, [2.0], checkpoint="c.npz")),
-        ),
-        Error("`checkpoint` must be a file that an earlier call wrote"),
-    ),
-    case(
-        "checkpoint that is a pickle",
-        lambda: (
-            Path("c.npz").write_bytes(pickle.dumps(Harm())),
-            harmless(lambda: bandwidth_path(X, [2.0], checkpoint="c.npz")),
-        ),
-        Error("`checkpoint` must be a file that an earlier call wrote"),
-    ),
-    case(
         "folder of data sets, by environment variable, with pickled objects",
         lambda: (
             Path("htru2.npz").write_bytes(npz(X=np.array([[Harm()]], dtype=object), y=np.zeros(1))),
@@ -207,7 +191,7 @@ TEXTS = ["-5", "+1e3", "-1,5", "'-5", "-", "=", "'", "it's", "a=b", "", "'a", "-
 
 
 def report(**options: Any) -> str:
-    write_report(SDPEmbedding(bandwidth=2.0, random_state=0).fit(X), "r.html", bandwidths=None, **options)
+    write_report(SDPEmbedding(bandwidth=2.0, random_state=0).fit(X), "r.html", **options)
     return Path("r.html").read_text("utf-8")
 
 
@@ -221,7 +205,7 @@ def no_script(text: str) -> None:
 
 
 def report_plain() -> str:
-    write_report(SDPEmbedding(bandwidth=2.0, random_state=0).fit(X), "plain.html", bandwidths=None)
+    write_report(SDPEmbedding(bandwidth=2.0, random_state=0).fit(X), "plain.html")
     return Path("plain.html").read_text("utf-8")
 
 

@@ -120,14 +120,6 @@ ONE_CORE = [
         ),
         Right("one core is used", lambda cores: cores == 1),
     ),
-    case(
-        "a container with one core of many: control groups of version 1",
-        lambda: in_control_group(
-            {"cgroup": "4:cpu,cpuacct:/", "mountinfo": "35 31 0:32 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct"},
-            {"sys/fs/cgroup/cpu/cpu.cfs_quota_us": "100000", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000"},
-        ),
-        Right("one core is used", lambda cores: cores == 1),
-    ),
 ]
 
 PRINT = """

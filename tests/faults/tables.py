@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import pickle
 
 import numpy as np
 
@@ -16,7 +15,7 @@ TABLES = {
     "folder": refused("embed folder.csv -o out.csv", "folder.csv: a folder; name a file, or a folder of Parquet files"),
     "empty": csv_case("", "t.csv: the file is empty"),
     "blank lines": csv_case("\n\n\n", "t.csv: the file is empty"),
-    "header alone": csv_case("a,b,c,kind\n", "t.csv: there is a header, but no row of data (--no-header if line 1 is data)"),
+    "header alone": csv_case("a,b,c,kind\n", "t.csv: there is a header, but no row of data"),
     "one row": csv_case("a,b,c,kind\n1,2,3,u\n", "t.csv: 1 row; an embedding takes 2 or more"),
     "identical rows": csv_case("a,kind\n" + "1,u\n" * 20, "`X` must have at least 2 distinct points, got 1"),
     "short row": csv_case(GOOD + "1,2,3\n", "t.csv: row 31 (line 32): 3 cells where the header has 4"),
@@ -24,44 +23,24 @@ TABLES = {
         GOOD + "1,2,3,4,5\n",
         "t.csv: row 31 (line 32): 5 cells where the header has 4 (a cell with a comma, decimal or other, needs quotes)",
     ),
-    "long row, no header": csv_case(
-        "1,2\n3,4\n5,6,7\n", "t.csv: row 3 (line 3): 3 cells where row 1 has 2", "embed t.csv -o out.csv"
-    ),
     "text": csv_case(
         changed(17, 2, "abc"),
-        "column 2 ('b'): 1 cell of text among 29 numbers, the first 'abc' in row 17 (line 18); --numeric-only",
+        "column 2 ('b'): 1 cell of text among 29 numbers, the first 'abc' in row 17 (line 18)",
     ),
     "text column that was asked for": csv_case(
         GOOD,
-        "t.csv: column 4 ('kind'): text, 2 values, the first 'u' in row 1 (line 2); --one-hot makes columns of 0 and 1 "
-        "of text; --drop kind leaves out the column",
+        "t.csv: column 4 .'kind'.: text, 2 values, the first 'u' in row 1 .line 2.; .*--drop kind leaves out the column",
         "embed t.csv --columns 1-4 -o out.csv",
-    ),
-    "dates that were asked for": csv_case(
-        "a,day\n1,2020-01-01\n2,2020-01-02\n",
-        "t.csv: column 2 ('day'): dates, the first '2020-01-01' in row 1 (line 2); --dates makes numbers of dates",
-        "embed t.csv --columns a,day -o out.csv",
     ),
     "text alone": csv_case(
         "a,b\nu,x\nv,y\n",
-        "t.csv: no column of numbers ('a: text, 2 values', 'b: text, 2 values'); --one-hot makes columns of 0 and 1 of text",
+        "t.csv: no column of numbers ('a: text, 2 values', 'b: text, 2 values')",
         "embed t.csv -o out.csv",
-    ),
-    "names, with --one-hot": csv_case(
-        "a,name\n" + "".join(f"{i},n{i}\n" for i in range(60)),
-        "column 2 ('name'): text, 60 values, more than the 50 that --one-hot takes",
-        "embed t.csv --columns a,name --one-hot -o out.csv",
     ),
     "several columns": csv_case(
         "a,b,c\n1,x,3\n,2,4\n3,3,5\n",
-        "t.csv: 2 columns cannot be used as they are; --numeric-only leaves out columns with text among their numbers; "
-        "--drop-missing leaves out 1 row of 3, --impute median fills in medians; --drop a,b leaves out the columns",
+        "t.csv: 2 columns cannot be used as they are; .*--drop a,b leaves out the columns",
         "embed t.csv -o out.csv",
-    ),
-    "missing in every row": csv_case(
-        "a,b\n1,\n,2\n",
-        "t.csv: no row is without missing values; --drop the columns with most",
-        "embed t.csv --drop-missing",
     ),
     "missing weight": csv_case(
         "a,w\n1,1\n2,\n3,1\n", "column 2 ('w'): 1 missing value, the first in row 2 (line 3)", "embed t.csv --weight w"
@@ -69,55 +48,24 @@ TABLES = {
     "text for a weight": csv_case(
         "a,w\n1,1\n2,x\n3,1\n", "column 2 ('w'): 1 cell of text, not weights, the first 'x'", "embed t.csv --weight w"
     ),
-    "missing values twice": refused(
-        EMBED + " --drop-missing --impute median", "--impute: not allowed with argument --drop-missing", 2
-    ),
-    "another imputation": refused(EMBED + " --impute mean", "--impute: invalid choice: 'mean' .*median", 2),
     "underscores": csv_case(
         changed(9, 1, "1_000"), "column 1 ('a'): 1 cell of text among 29 numbers, the first '1_000' in row 9 (line 10)"
     ),
     "empty cell": csv_case(
         changed(4, 3, ""),
-        "t.csv: column 3 ('c'): 1 missing value, the first in row 4 (line 5); --drop-missing leaves out 1 row of 30, "
-        "--impute median fills in medians; --drop c leaves out the column",
+        "t.csv: column 3 .'c'.: 1 missing value, the first in row 4 .line 5.; .*--drop c leaves out the column",
     ),
     "NaN": csv_case(changed(5, 1, "nan"), "t.csv: column 1 ('a'): 1 missing value, the first in row 5 (line 6)"),
-    "several NaN": csv_case(
-        changed(5, 1, "nan") + "NaN,1,2,u\n",
-        "t.csv: column 1 ('a'): 2 missing values, the first in row 5 (line 6); --drop-missing leaves out 2 rows",
-    ),
-    "NA": csv_case(changed(5, 1, "N/A"), "t.csv: column 1 ('a'): 1 missing value, the first in row 5 (line 6)"),
     "infinite": csv_case(changed(5, 1, "-inf"), "t.csv: column 1 ('a'): 1 infinite number, the first in row 5 (line 6)"),
-    "overflow": csv_case(changed(5, 1, "1e999"), "t.csv: column 1 ('a'): 1 infinite number, the first in row 5 (line 6)"),
     "decimal comma": csv_case(
         GOOD.replace(",", ";").replace(".", ","),
-        "t.csv: 3 columns cannot be used as they are; --numeric-only",
-        EMBED + " --delimiter ;",
-    ),
-    "decimal comma in vain": csv_case(
-        changed(3, 2, "15"),
-        "the first '0.126' in row 1 (line 2) (it has a decimal point, and --decimal , was given)",
-        EMBED + " --decimal , --columns a",
+        "t.csv: 3 columns cannot be used as they are",
     ),
     "decimal comma, same delimiter": csv_case(
         GOOD.replace(".", ","), "t.csv: row 1 (line 2): 7 cells where the header has 4 (a cell with a comma, decimal"
     ),
-    "wrong delimiter": csv_case(
-        GOOD.replace(",", " "), "t.csv: line 1: only one column when split at ','; try --delimiter ' '"
-    ),
-    "title": csv_case("Flowers\n" + GOOD, "t.csv: line 1: one cell, where line 2 has more; if it is a title, use --skip 1"),
-    "text option for numbers": refused(
-        "embed t.npy -o out.csv --skip 1", "t.npy: --skip is for csv and tsv, not for npy", 2, {"t.npy": npy(X)}
-    ),
-    "nothing after skipped lines": csv_case(GOOD, "t.csv: the file is empty", EMBED + " --skip 31"),
-    "same mark for thousands and decimals": refused(
-        EMBED + " --thousands .  --decimal .", "--thousands and --decimal are both '.', and must differ", 2
-    ),
-    "wrong delimiter, no header": csv_case(
-        "1,5;2\n3,5;4\n",
-        "'5;2' in row 1 (line 1) (is the delimiter ';'? (--delimiter))",
-        "embed t.csv -o out.csv --no-header",
-    ),
+    "wrong delimiter": csv_case(GOOD.replace(",", " "), "t.csv: line 1: only one column when split at ','"),
+    "title": csv_case("Flowers\n" + GOOD, "t.csv: line 1: one cell, where line 2 has more; if it is a title"),
     "two names alike": csv_case(
         GOOD.replace("a,b,c", "a,b,a", 1),
         "t.csv: columns 1 and 3 are both named 'a'; rename one, or leave one out with --drop 3",
@@ -128,17 +76,12 @@ TABLES = {
     ),
     "latin-1": csv_case(
         GOOD.replace("30", "30").encode() + b"1,2,3,caf\xe9\n",
-        "t.csv: line 32: byte 0xe9 is not utf-8; try --encoding latin-1",
+        "t.csv: line 32: byte 0xe9 is not utf-8",
     ),
-    "utf-16": csv_case(GOOD.encode("utf-16"), "t.csv: line 1: NUL bytes: not a text file, or UTF-16 (--encoding utf-16)"),
-    "utf-16 without a mark": csv_case(GOOD.encode("utf-16-le"), "t.csv: line 1: NUL bytes: not a text file, or UTF-16"),
-    "not utf-16": csv_case(GOOD + "1", "t.csv: line 1: not utf-16 text", EMBED + " --encoding utf-16"),
+    "utf-16": csv_case(GOOD.encode("utf-16"), "t.csv: line 1: NUL bytes: not a text file, or UTF-16"),
     "binary": csv_case(b"\x7fELF\x02\x01\x01\x00\x00\n\x00", "t.csv: line 1: NUL bytes"),
-    "unknown encoding": refused(EMBED + " --encoding klingon", "--encoding must name a text encoding", 2),
     "open quote": csv_case(changed(3, 4, '"u'), "t.csv: line 4: unexpected end of data (are quotes closed"),
-    "text after a quote": csv_case(changed(3, 4, '"u"v'), "t.csv: line 4: ',' expected after '\"'"),
     "huge header": csv_case("a" * 2**20 + "," + GOOD, "t.csv: line 1: field larger than field limit (131072)"),
-    "many names": csv_case(MANY + "1,2\n3,4\n", "2 cells where the header has 100000", "embed t.csv"),
     "many names, none right": csv_case(MANY + "1,2\n", "there is no column 'kind'; its columns are 'c0', .* and 99992 more"),
     "long name": csv_case(
         GOOD.replace("b", "b" * 100_000, 1).replace(ROWS[0], "1,x,3,u"), "the first 'x' in row 1 (line 2)"
@@ -157,25 +100,11 @@ TABLES = {
     "weights of zero": csv_case(
         "a,w\n1,0\n2,0\n3,1\n", "fewer than 2 rows have a positive weight", "embed t.csv --weight w"
     ),
-    "too large to scale": csv_case(
-        changed(5, 2, "1e200"),
-        "t.csv: numbers too large or too small for a standard deviation in 'b'",
-        EMBED + " --standardize",
-    ),
-    "too small to scale": csv_case(
-        "a,kind\n1e-200,u\n2e-200,v\n3e-200,v\n", "too large or too small for a standard deviation", EMBED + " --standardize"
-    ),
     "gzip cut short": refused(
         "embed t.csv.gz -o out.csv",
         "t.csv.gz: compressed by gzip, and damaged",
         1,
         {"t.csv.gz": gzip.compress(GOOD.encode())[:-9]},
-    ),
-    "gzip that is damaged": refused(
-        "embed t.csv.gz -o out.csv",
-        "t.csv.gz: compressed by gzip, and damaged",
-        1,
-        {"t.csv.gz": gzip.compress(GOOD.encode())[:40] + b"x" * 99},
     ),
     "npy with gzip": refused(EMBED.replace("out.csv", "out.npy.gz"), "out.npy.gz: npy is not written with gzip", 2),
     "output has that name": csv_case(
@@ -183,20 +112,8 @@ TABLES = {
         "two columns of the output would be called 'z1'",
         "embed t.csv --method sdp --label z1 -o out.csv",
     ),
-    "output has the name of a scale": csv_case(
-        GOOD.replace("kind", "scale1_1", 1),
-        "two columns of the output would be called 'scale1_1'",
-        "embed t.csv --label scale1_1 -o out.csv",
-    ),
 }
 BINARY = {
-    "npy of objects": refused(
-        "embed t.npy -o out.csv",
-        "t.npy: not NPY data, or Python objects, which are not loaded: they could run code",
-        1,
-        {"t.npy": npy(np.array([[{}, 1.0]], dtype=object))},
-    ),
-    "npy that is a pickle": refused("embed t.npy -o out.csv", "t.npy: not NPY data, or", 1, {"t.npy": pickle.dumps(X)}),
     "npy cut short": refused("embed t.npy -o out.csv", "t.npy: not NPY data, or damaged", 1, {"t.npy": npy(X)[:-9]}),
     "npy of a huge shape": refused(
         "embed t.npy -o out.csv", "(t.npy: not NPY data|not enough memory)", 1, {"t.npy": huge_npy()}
@@ -222,18 +139,12 @@ BINARY = {
     ),
     "NaN in npy": refused(
         "embed t.npy -o out.csv",
-        "t.npy: column 2: 1 missing value, the first in row 3; --drop-missing leaves out 1 row",
+        "t.npy: column 2: 1 missing value, the first in row 3",
         1,
         {"t.npy": npy(np.where(np.arange(90).reshape(30, 3) == 7, np.nan, X))},
     ),
     "npz with two matrices": refused(
-        "embed t.npz -o out.csv", "t.npz: several matrices, 'A', 'B': choose one with --array", 1, {"t.npz": npz(A=X, B=X)}
-    ),
-    "npz without that matrix": refused(
-        "embed t.npz --array C -o out.csv", "t.npz: there is no array 'C'; there are 'A', 'B'", 1, {"t.npz": npz(A=X, B=X)}
-    ),
-    "npz of objects": refused(
-        "embed t.npz -o out.csv", "which are not loaded", 1, {"t.npz": npz(A=np.array([[{}]], dtype=object))}
+        "embed t.npz -o out.csv", "t.npz: several matrices, 'A', 'B': choose one", 1, {"t.npz": npz(A=X, B=X)}
     ),
     "npz cut short": refused("embed t.npz -o out.csv", "t.npz: not NPZ data, or", 1, {"t.npz": npz(A=X)[:-50]}),
     "npz that is npy": refused("embed t.npz -o out.csv", "t.npz: a single array, not an archive", 1, {"t.npz": npy(X)}),

@@ -118,14 +118,6 @@ class TestExtension:
         K = est.training_.extension.kernel.matrix().toarray()
         np.testing.assert_array_equal(K, solve(BLOBS).training_.extension.kernel.matrix().toarray())
 
-    def test_points_without_weight_have_no_influence_and_are_extended(self):
-        w = np.ones(len(BLOBS) + len(NEW))
-        w[::4] = 0
-        X = np.vstack([NEW, BLOBS])
-        est, rest = solve(X, w), solve(X[w > 0])
-        np.testing.assert_array_equal(est.embedding_[w > 0], rest.embedding_)
-        np.testing.assert_allclose(est.embedding_[w == 0], rest.transform(X[w == 0]), rtol=1e-12)
-
 
 def scanpy_distances(X, n_neighbors):
     """As scanpy makes them: ``n_neighbors`` counts the point itself, which is not stored."""

@@ -8,7 +8,7 @@ import elliptope
 
 DOCS = Path(__file__).parents[2] / "docs"
 # Not names of `elliptope`, but given to users by functions that are.
-ELSEWHERE = ["cli.load_pipeline", "estimators.path.BandwidthPath", "estimators.path.SpreadPath"]
+ELSEWHERE = ["cli.load_pipeline", "estimators.path.BandwidthPath"]
 # Modules that are shown as a whole.
 WHOLE = ["anndata", "datasets", "theory"]
 

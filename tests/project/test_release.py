@@ -54,7 +54,7 @@ def test_workflows_run_targets_that_there_are():
 
 
 def test_every_library_of_an_extra_for_users_has_a_lowest_version():
-    developers = {"audit", "benchmarks", "dev", "docs", "release", "test"}
+    developers = {"benchmarks", "dev", "docs", "release", "test"}
     for extra, requirements in PROJECT["optional-dependencies"].items():
         if extra not in developers:
             assert all(">=" in requirement for requirement in requirements), f"extra {extra}: {requirements}"
@@ -74,7 +74,7 @@ def test_help_and_the_package_wait_for_no_library():
 
 def test_estimators_need_few_modules():
     """NumPy, SciPy and what scikit-learn's base class needs; all else is imported when it is needed."""
-    slow = "{'matplotlib', 'plotly', 'pyarrow', 'dask', 'torch', 'sklearn.metrics', 'sklearn.neighbors'}"
+    slow = "{'matplotlib', 'pyarrow', 'dask', 'torch', 'sklearn.metrics', 'sklearn.neighbors'}"
     loaded = run(
         f"import sys; sys.modules['pandas'] = None; from elliptope import SDPEmbedding; print({slow} & set(sys.modules))"
     )

@@ -42,7 +42,6 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
     status_: str
     n_iter_: int
     n_products_: int
-    _max_products: int | None = None  # a limit for each fit along a path
 
     def fit_transform(self, X: Array, y: Any = None, sample_weight: Array | None = None) -> Array:
         """Fit, and return ``embedding_``, in the precision of X; a tensor where X is one."""
@@ -108,7 +107,6 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
                 tol=self.tol,
                 polish=True,
                 max_iter=self.max_iter,
-                max_products=self._max_products,
                 rng=np.random.default_rng(draw_seed(self.random_state)),
                 start=start,
                 spread=spread,

@@ -86,9 +86,8 @@ def estimate_memory(
 ) -> int:
     """Bytes that ``fit`` takes at its peak on n rows of p features, beside the rows that it is given.
 
-    Meant to err on the large side, and not by much: ``benchmarks/results/memory.txt`` compares it with what was measured.
-    One thing is not counted: up to 4000 rows, a dense fit that is ill conditioned goes on by factorisations, of some eight
-    n × n arrays, and takes up to 1.1 GB.
+    Meant to err on the large side, and not by much. One thing is not counted: up to 4000 rows, a dense fit that is ill
+    conditioned goes on by factorisations, of some eight n × n arrays, and takes up to 1.1 GB.
 
     Parameters
     ----------

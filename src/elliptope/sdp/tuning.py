@@ -1,7 +1,6 @@
 """Every switching point of the solver in one record, each with its reason.
 
 None of these numbers can make a certificate wrong: they decide how soon an answer is found, not whether it is right.
-``benchmarks/tuning.py`` halves and doubles each of them and prints what changes (``benchmarks/results/tuning.md``).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from ..fitting import facts, sentence
 from ..models import load_model
 
 # Optional library: the extra that brings it.
-_OPTIONAL = {"matplotlib": "plot", "pyarrow": "cli", "pynndescent": "neighbors"}
+_OPTIONAL = {"matplotlib": "plot", "pyarrow": "cli"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
