@@ -101,7 +101,7 @@ class Embedding(Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         if has_single_precision(X):
             self.embedding_ = in_single(self.embedding_)
         if get_config()["array_api_dispatch"] and is_foreign(X):
-            for name in ("embedding_", "eigenvalues_"):
+            for name in ("embedding_", "eigenvalues_", "groups_"):
                 if name in vars(self):
                     setattr(self, name, namespace(X).asarray(getattr(self, name), device=X.device))
         return self

@@ -21,9 +21,9 @@ from .base import Embedding, column_signs
 from .pose import check_seed, draw_seed
 from .progress import CallbackSupportMixin, progress_callback
 
-# SMALL_COLUMN for a program with a quadratic term. There the extension divides by eigenvalues of all columns, and errs by a
-# tenth of what is dropped, instead of its square: 5e-5 with 3e-4 and 2e-6 with 1e-5 on wide kernels of 100 to 800 points.
-_SMALL_COLUMN_OF_SPREAD = 1e-5
+# SMALL_COLUMN for a program with a quadratic term. There the extension divides by the eigenvalues of all columns, which are
+# of the size of their squares: with smaller ones rounding shows in the last columns.
+_SMALL_COLUMN_OF_SPREAD = 1e-4
 _NO_SPREAD = Spread(0.0)
 # How a warning begins that is of no use where many fits are made with the same `n_components`.
 ZERO_COLUMNS = "`n_components` is larger than the rank of the optimum,"

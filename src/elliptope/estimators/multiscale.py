@@ -278,7 +278,7 @@ def _check_spread(name: str, value: Any) -> float:
 
 def _embed(training: MultiscaleTraining, X: Array, numbers: Numbers | None, n_jobs: int | None, device: Any | None) -> Array:
     """Rows of all scales, turned to the eigenvectors of the learned kernel."""
-    out = np.empty((X.shape[0], len(training.axes)))
+    out = np.empty((X.shape[0], training.axes.shape[1]))
     with device_errors(device):
         for part, attention in training.extension.attend(X, numbers=numbers, n_jobs=count_threads(n_jobs), device=device):
             blocks = [

@@ -156,16 +156,16 @@ _TRAINING: dict[type, dict[str, Field]] = {
     | {
         "extension": _EXTENSION,
         "diagonal": _DIAGONAL,
+        "components": Floats("n", "r"),
         "spread": Optional(_SPREAD),
         "diffusion_time": Integer(low=1),
-        "components": Floats("n", "r"),
     },
     MultiscaleTraining: _ROWS
     | {
         "extension": _EXTENSION_OF_SCALES,
         "scales": Several(OneOf({Scale: _SCALE}), own=("r",)),
         "groups": Optional(_GROUPS),
-        "axes": Floats("a", "a"),
+        "axes": Floats("b", "a"),
     },
     DiffusionTraining: _ROWS | {"extension": _EXTENSION, "factor": Floats("r")},
     RKHSTraining: _ROWS

@@ -76,7 +76,7 @@ class MultiscaleTraining(Training):
     extension: Extension
     scales: tuple[Scale, ...]
     groups: Groups | None  # the scale of infinite time, where the graph of the kernel is not connected
-    axes: Array  # (c, c): eigenvectors of the learned kernel, in the columns of all scales
+    axes: Array  # (c, a): eigenvectors of the learned kernel, in the columns of all scales
 
     def __post_init__(self) -> None:
         columns = sum(scale.components.shape[1] for scale in self.scales)

@@ -18,7 +18,7 @@ from .base import KernelOperator, Operator, ScaledOperator
 # Rows of a block: what a thread makes of them stays in the cache of its core.
 _BLOCK_ROWS = 4096
 # Up to so many rows a sparse matrix is made dense for the proof (0.8 GB), and a product is too short for a second thread.
-_LARGEST_DENSE = 10_000
+_LARGEST_DENSE = 2000
 
 
 @dataclass(frozen=True)

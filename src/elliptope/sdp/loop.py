@@ -154,7 +154,7 @@ class Loop:
             self._ascend(iter([self.meter.evaluate(self.problem.uncoupled_optimum(H))]), Goal())
             return None if self.stop is not None else self._certify(stalled=True)[0]
         level, goal = self._first_level(), Goal()
-        target = math.inf if self.problem.spread else self.settled * self.tol
+        target = math.inf if self._rows_follow else self.settled * self.tol
         iterates = self.method(self.meter, H, goal, self.rng)
         rescued = False  # whether the dual was turned to, which does not depend on the columns of H
         held: tuple[Certificate, Iterate] | None = None  # a certificate that meets the tolerance, and its iterate
@@ -259,6 +259,11 @@ class Loop:
         before, gap = self.tested[-_TESTS]
         return abs(gain - before) <= _SETTLED_GAIN * self.tol * gain and certificate.gap >= 0.5 * gap
 
+    @property
+    def _rows_follow(self) -> bool:
+        """Whether T(H), and not H, is what users see, and the gap bounds its distance to the optimum."""
+        return self.extend and self.problem.spread > 0
+
     def _extend(self) -> None:
         """From H to T(H), where that was asked for: what the extension makes of H is certified and returned."""
         self.source = self.last
@@ -268,7 +273,7 @@ class Loop:
     def _needed_stationarity(self, certificate: Certificate) -> float:
         """What it takes for B to be within ``tol`` of B*, well within where that is cheap: no less than the verdict asks."""
         null = certificate.null_space
-        if self.problem.spread:  # T(H), and not H, is what users see, and the gap bounds its distance to the optimum
+        if self._rows_follow:
             return math.inf
         if not self.polish or certificate.weights not in NATURAL or (null is not None and not null.unique):
             return math.inf
