@@ -175,11 +175,6 @@ class TestKernels:
         one, two = (Neighbors(metric="haversine").fit(places, n_neighbors=9) for places in (X, turned))
         np.testing.assert_allclose(two.matrix().toarray(), one.matrix().toarray(), rtol=1e-9)
 
-    def test_monotone_functions_of_a_metric_give_one_overlap_kernel(self):
-        X, Y = rows("euclidean"), rows("euclidean", 20, seed=4)
-        one, two = (Overlap(metric=metric).fit(X, n_neighbors=6) for metric in ("euclidean", "sqeuclidean"))
-        np.testing.assert_array_equal(block(one, Y), block(two, Y))
-
     def test_searches(self):
         X = rows("", 40, 20)
         kinds = {

@@ -295,7 +295,6 @@ def _groups_of(training: MultiscaleTraining, X: Any, numbers: Numbers, n_jobs: i
     """The group of every row: that of the most similar training point."""
     out = np.zeros(X.shape[0], dtype=np.intp)
     if training.groups is not None:
-        how = {"numbers": numbers, "n_jobs": count_threads(n_jobs), "device": device}
-        for part, attention in training.extension.attend(X, **how):
+        for part, attention in training.extension.attend(X, numbers=numbers, n_jobs=count_threads(n_jobs), device=device):
             out[part] = training.groups.labels[attention.nearest]
     return out
