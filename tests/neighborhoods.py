@@ -34,7 +34,15 @@ class NaiveNeighbors(Naive):
         super().__init__(X, None, w)
 
     def scales(self, D):
-        return np.sort(D, axis=1)[:, self.k - 1]
+        return np.array([self.reach(np.sort(row)[: self.k]) for row in D])
+
+    @staticmethod
+    def reach(d):
+        """The last distance before the first that is more than twice as large, from the fourth on."""
+        for j in range(3, len(d) - 1):
+            if d[j + 1] > 2 * (1 + 1e-9) * d[j]:
+                return d[j]
+        return d[-1]
 
     def kernel(self, Y):
         D = self.metric(Y, self.X)

@@ -4,7 +4,9 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
 
 from elliptope import MultiscaleEmbedding, SDPEmbedding, load, recertify, transform_to
 from elliptope.estimators import multiscale
@@ -21,23 +23,21 @@ def fitted():
 
 
 def test_every_scale_is_a_certified_embedding_of_its_own(fitted):
-    """The same columns as SDPEmbedding gives, of unit length; new rows likewise."""
+    """The same rows as SDPEmbedding gives, of unit length and up to a rotation; new rows likewise."""
     assert fitted.status_ == "optimal"
     assert len(fitted.certificates_) == 2
-    new = fitted.transform(NEW)
-    density = np.exp(SDPEmbedding(kernel=fitted.kernel).fit(X, sample_weight=W).score_samples(X))
-    weights = W * density
-    for at, (t, spread, scale) in enumerate(zip(fitted.diffusion_times, (0.1, 1.0), fitted.scales_, strict=True)):
+    density = np.exp(SDPEmbedding(kernel=fitted.kernel).fit(X).score_samples(X))
+    own, new = np.zeros((150, 150)), np.zeros((20, 150))
+    for t, spread, scale in zip(fitted.diffusion_times, (0.1, 1.0), fitted.scales_, strict=True):
         alone = SDPEmbedding(
             kernel=fitted.kernel, diffusion_time=t, spread=spread, normalize="unit", tol=fitted.tol, random_state=0
-        ).fit(X, sample_weight=weights)
+        ).fit(X, sample_weight=W * density)
         assert scale.certificate.relative_gap <= fitted.tol
         assert scale.spread == alone.spread_
-        other, rank = 1 - at, scale.components.shape[1]
-        ranks = [one.components.shape[1] for one in fitted.scales_]
-        columns = [c + min(c + at, ranks[other]) for c in range(rank)]  # each scale in turn
-        np.testing.assert_allclose(fitted.embedding_[:, columns], scale.weight * alone.embedding_, atol=1e-6)
-        np.testing.assert_allclose(new[:, columns], scale.weight * alone.transform(NEW), atol=1e-6)
+        own += scale.weight**2 * alone.embedding_ @ alone.embedding_.T
+        new += scale.weight**2 * alone.transform(NEW) @ alone.embedding_.T
+    np.testing.assert_allclose(fitted.embedding_ @ fitted.embedding_.T, own, atol=1e-9)
+    np.testing.assert_allclose(fitted.transform(NEW) @ fitted.embedding_.T, new, atol=1e-9)
 
 
 def test_the_extension_is_exact_on_the_sample(fitted):
@@ -53,9 +53,9 @@ def test_lengths_of_rows_are_the_weights():
 
 
 def test_weights_by_density_are_those_of_another_kernel():
-    """k(x, y) m(x) m(y), given as a matrix, with the weights as they are."""
+    """k(x, y) m(x) m(y), given as a matrix, with the weights as they are; m are the degrees without weights."""
     K = np.exp(-((X[:, None] - X) ** 2).sum(-1))
-    m = K @ W
+    m = K.sum(axis=1)
     one = MultiscaleEmbedding(kernel="precomputed", random_state=0, tol=1e-7).fit(K, sample_weight=W)
     other = MultiscaleEmbedding(kernel="precomputed", density=0, random_state=0, tol=1e-7)
     other.fit(K * np.outer(m, m), sample_weight=W)
@@ -107,23 +107,61 @@ def test_bad_parameters_are_refused(parameters, message):
         MultiscaleEmbedding(**parameters).fit(X)
 
 
-def test_names_and_eigenvalues_go_by_columns(fitted):
-    first, second = (scale.eigenvalues for scale in fitted.scales_)
-    names = fitted.get_feature_names_out().tolist()
-    assert sorted(names) == sorted(
-        f"scale{k}_{c + 1}" for k, values in ((1, first), (2, second)) for c in range(len(values))
-    )
-    assert names[:3] == ["scale1_1", "scale2_1", "scale1_2"]
-    w = fitted.training_.weights
-    for name, value, column in zip(names, fitted.eigenvalues_, fitted.embedding_.T, strict=True):
-        own = first if name.startswith("scale1_") else second
-        assert value == own[int(name.split("_")[1]) - 1]
-        Xi = fitted.scales_[int(name[5]) - 1].components[:, int(name.split("_")[1]) - 1]
-        assert value == pytest.approx((w * Xi**2).sum())
-        np.testing.assert_array_equal(np.sign(Xi), np.sign(column))
+def test_columns_are_eigenvectors_of_the_learned_kernel(fitted):
+    """On L²(w) of the given weights, the largest first; fewer columns are the leading ones of all."""
+    Z = fitted.embedding_
+    np.testing.assert_allclose(Z.T @ (W[:, None] * Z), np.diag(fitted.eigenvalues_), atol=1e-9 * fitted.eigenvalues_[0])
+    assert (np.diff(fitted.eigenvalues_) <= 0).all()
+    few = MultiscaleEmbedding(3, random_state=0).fit(X, sample_weight=W)
+    np.testing.assert_array_equal(few.embedding_, Z[:, :3])
+    np.testing.assert_array_equal(few.transform(NEW), fitted.transform(NEW)[:, :3])
     with pytest.warns(UserWarning, match="the last 2 of"):
-        wide = MultiscaleEmbedding(len(names) + 2, random_state=0).fit(X, sample_weight=W)
-    assert wide.get_feature_names_out().tolist() == [*names, "zero1", "zero2"]
+        wide = MultiscaleEmbedding(Z.shape[1] + 2, random_state=0).fit(X, sample_weight=W)
+    assert not wide.embedding_[:, -2:].any()
+
+
+@pytest.mark.parametrize("sizes", [(120, 20), (60, 30, 9), (8,) * 40])
+def test_groups_that_are_not_connected(sizes, tmp_path):
+    """Components as a scale of their own: angles by their masses, the same for new rows, and k-means finds them."""
+    rng, y = np.random.default_rng(5), np.repeat(np.arange(len(sizes)), sizes)
+    centers = 40 * rng.standard_normal((len(sizes), 5))
+    rows = centers[y] + rng.standard_normal((len(y), 5))
+    new = centers + rng.standard_normal((len(sizes), 5))
+    est = MultiscaleEmbedding(random_state=0).fit(rows)
+    assert est.n_groups_ == len(sizes)
+    assert adjusted_rand_score(y, est.groups_) == 1
+    np.testing.assert_array_equal(est.predict_groups(rows), est.groups_)
+    np.testing.assert_array_equal(est.predict_groups(new), est.groups_[np.searchsorted(y, np.arange(len(sizes)))])
+    assert (np.diff(np.bincount(est.groups_)) <= 0).all()
+    assert (est.certificates_[-1].relative_gap, est.certificates_[-1].grade) == (0, "proved")
+    np.testing.assert_allclose(est.transform(rows), est.embedding_, atol=1e-9)
+    found = KMeans(len(sizes), n_init=10, random_state=0).fit_predict(est.embedding_)
+    assert adjusted_rand_score(y, found) == 1
+    est.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").transform(new), est.transform(new))
+    assert recertify(est)[-1] == est.certificates_[-1]
+
+
+def test_angles_of_groups_are_those_of_the_kernel_of_infinite_time():
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([rng.standard_normal((count, 2)) + shift for count, shift in ((60, 0), (30, 50), (20, -70))])
+    est = MultiscaleEmbedding(random_state=0).fit(rows)
+    training = est.training_
+    K, w = training.extension.kernel.matrix().toarray(), training.weights
+    m = K @ w
+    S = np.sqrt(w / m)[:, None] * K * np.sqrt(w / m)
+    values, U = np.linalg.eigh(S)
+    U = U[:, values > 1 - 1e-9]
+    u = np.sqrt(w * m / (w @ m))
+    B = (U @ U.T - np.outer(u, u)) / np.sqrt(np.outer(w, w))
+    cosines = B / np.sqrt(np.outer(B.diagonal(), B.diagonal()))
+    rows = training.groups.rows[training.groups.labels]
+    np.testing.assert_allclose(rows @ rows.T, cosines, atol=1e-8)
+
+
+def test_the_same_bits_without_a_seed():
+    one, two = MultiscaleEmbedding().fit(X), MultiscaleEmbedding().fit(X)
+    np.testing.assert_array_equal(one.embedding_, two.embedding_)
 
 
 def test_an_interrupt_ends_all_scales(monkeypatch):

@@ -144,13 +144,6 @@ def test_outputs_are_frames_on_request(estimator, library):
     np.testing.assert_array_equal(Z.to_numpy(), estimator.embedding_)
 
 
-def test_names_of_columns_tell_scale_and_component():
-    names = {type(est): clone(est).fit(X).get_feature_names_out()[:3].tolist() for est in FOUR}
-    assert names[MultiscaleEmbedding] == ["scale1_1", "scale2_1", "scale1_2"]
-    assert names[SDPEmbedding] == ["sdpembedding0", "sdpembedding1"]
-    assert names[DiffusionMap] == ["diffusionmap0", "diffusionmap1"]
-
-
 @four
 def test_weights_reach_the_estimator_by_routing(estimator):
     with config_context(enable_metadata_routing=True):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from elliptope._utils import blocks
 from elliptope.kernels import search
 from elliptope.kernels.metrics import Euclidean
-from elliptope.kernels.pairs import find_rows, kth_distances
+from elliptope.kernels.pairs import find_rows, reaches
 from elliptope.kernels.search import ScanSearch, TreeSearch, make_search
 from neighborhoods import POINTS, RIM, distances
 
@@ -74,7 +74,7 @@ class TestExactSearch:
 
         def scales(rows):
             i, _, d = index.nearest(rows)
-            return kth_distances(i, d, len(rows), 5)
+            return reaches(i, d, len(rows), 5)
 
         together, order = scales(Y), np.random.default_rng(2).permutation(len(Y))
         np.testing.assert_array_equal(scales(Y[order]), together[order])
@@ -143,13 +143,13 @@ class TestParts:
         monkeypatch.setattr(blocks, "BLOCK_ENTRIES", 7 * 11)
         np.testing.assert_array_equal(pair_distances(X, X, i, j), whole)
 
-    def test_kth_distances(self):
+    def test_reaches(self):
         i = np.array([2, 0, 0, 2, 2, 0, 3])
         d = np.array([5.0, 1.0, 0.0, 4.0, 6.0, 2.0, 9.0])
-        np.testing.assert_array_equal(kth_distances(i, d, 4, 1), [0, 0, 4, 9])
-        np.testing.assert_array_equal(kth_distances(i, d, 4, 2), [1, 0, 5, 9])
-        np.testing.assert_array_equal(kth_distances(i, d, 4, 9), [2, 0, 6, 9])
-        np.testing.assert_array_equal(kth_distances(i[:0], d[:0], 2, 1), [0, 0])
+        np.testing.assert_array_equal(reaches(i, d, 4, 1), [0, 0, 4, 9])
+        np.testing.assert_array_equal(reaches(i, d, 4, 2), [1, 0, 5, 9])
+        np.testing.assert_array_equal(reaches(i, d, 4, 9), [2, 0, 6, 9])
+        np.testing.assert_array_equal(reaches(i[:0], d[:0], 2, 1), [0, 0])
 
     def test_find_rows(self):
         X = np.array([[0.0, 1.0], [2.0, 3.0], [0.0, 1.0]])

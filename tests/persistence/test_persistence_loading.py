@@ -122,12 +122,6 @@ class TestHeader:
         data = edited(model(), "fitted", "certificate", "error_above", delete=True)
         assert "`certificate` lacks ['error_above'] and has [] too many" in refused(scratch, data)
 
-    def test_kernels_by_their_place(self, scratch):
-        place = ("fitted", "training", "diagonal", "kernel")
-        for value in ("extension", "training.extension.kernel.points", "training.diagonal.kernel", ""):
-            reason = refused(scratch, edited(model(), *place, value=value))
-            assert "`training.diagonal.kernel` must be an object, or the place 'training.extension.kernel' of one" in reason
-
     def test_no_schema(self, scratch):
         for schema in (0, -1, True, "1", 1.0, None, [1]):
             assert "not say that it is" in refused(scratch, edited(model(), "schema", value=schema))

@@ -66,17 +66,7 @@ def test_the_picture_is_a_layout_and_the_coordinates_are_a_click_away(report, es
     assert {"Layout", "Coordinates"} <= set(page.texts["button"])
     coordinates = decode(data["coordinates"], "<f4").reshape(6, 178).T
     np.testing.assert_allclose(coordinates, est.embedding_[:, :6], atol=1e-6)
-    assert data["axes"][:3] == ["Scale 1, component 1", "Scale 2, component 1", "Scale 1, component 2"]
-
-
-def test_no_coordinates_are_a_bare_circle(est):
-    """Two components of one scale make a circle: the second axis is then of the other scale."""
-    for one in (est, MultiscaleEmbedding(n_neighbors=8, diffusion_times=(4, 1), random_state=0).fit(WINE)):
-        report = collect(one)
-        up = Page(render(report)).data()["up"]
-        lengths = np.linalg.norm(report.coordinates[:, [0, up]], axis=1)
-        assert (np.abs(lengths / np.median(lengths) - 1) > 0.02).mean() > 0.5
-        assert report.axes[up].startswith("Scale 1" if len(one.scales_[0].eigenvalues) > 2 else "Scale 2")
+    assert data["axes"][:3] == ["Component 1", "Component 2", "Component 3"]
 
 
 def test_equal_rows_are_shown_and_rows_of_weight_zero_left_out():

@@ -22,7 +22,7 @@ from .columns import COUNTS_ROWS, NAMES_ROWS
 from .console import Console
 from .data import Data, read_data
 from .errors import CommandError, ExitCode, counted, listing
-from .models import Model, Standardizer, column_names
+from .models import Model, Standardizer
 from .options import in_flags, selection_of
 
 _STANDARDIZED = "columns standardised, since named columns may have different units"
@@ -248,7 +248,7 @@ def facts(model: Model) -> dict[str, Any]:
     if hasattr(est, "certificate_"):
         found["certificate"] = certificate_facts(est.certificate_)
     if isinstance(est, MultiscaleEmbedding):
-        found |= {"coordinates": column_names(est), "scales": [_scale_facts(scale) for scale in est.scales_]}
+        found |= {"scales": [_scale_facts(scale) for scale in est.scales_]}
     return found
 
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from .. import persistence
 from .._utils.arrays import Array
-from ..estimators.multiscale import MultiscaleEmbedding
 from .data import Column
 from .errors import CommandError
 from .preparation import Preparation
@@ -159,8 +158,3 @@ def _column(stored: Any, n: int) -> Column | None:
     if not isinstance(name, str) or len(values) != n or not (text or all(isinstance(v, int | float) for v in values)):
         raise ValueError(f"label and id must be {n} texts or {n} numbers with a name")
     return Column(name, np.array(values, dtype=object if text else None))
-
-
-def column_names(est: Any) -> list[str] | None:
-    """Names of the columns of the embedding, where they are more than numbers."""
-    return est.get_feature_names_out().tolist() if isinstance(est, MultiscaleEmbedding) else None

@@ -16,7 +16,7 @@ from scipy import sparse
 from .._utils.arrays import Array
 from ..kernels.metrics import Metric, OtherMetric, make_metric
 from ..kernels.neighborhoods import NeighborhoodRule, NeighborKernel
-from ..kernels.pairs import RIM, check_range, check_scales, distance_graph, entries, kth_distances, unique_entries
+from ..kernels.pairs import RIM, check_range, check_scales, distance_graph, entries, reaches, unique_entries
 from ..kernels.search import Search, make_search
 from .cluster import Cluster, send, task
 from .order import assign
@@ -91,6 +91,6 @@ def _merge(parts: list[Pairs], group: slice, k: int, n: int) -> tuple[sparse.csr
     i, j, d = (np.concatenate(side) for side in zip(*parts, strict=True))
     own, off = np.arange(size), i + group.start != j
     i, j, d = np.r_[i[off], own], np.r_[j[off], own + group.start], np.r_[d[off], np.zeros(size)]
-    scales = kth_distances(i, d, size, k)
+    scales = reaches(i, d, size, k)
     near = d <= RIM * scales[i]
     return unique_entries(i[near], j[near], d[near], (size, n)), scales

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._utils.arrays import Array, as_numpy, like
+from .._utils.arrays import Array, as_numpy
 from .._utils.callers import warn
 from .._utils.checks import name_rows
 from ..operators import KernelOperator
@@ -35,7 +35,7 @@ def warn_of_parts(J: KernelOperator, parameter: str) -> None:
 
     With a quadratic term there is nothing to warn of: the optimum is unique.
     """
-    parts = J.n_connected()
+    parts = int(J.components().max()) + 1
     if parts > 1:
         warn(
             f"Your data form {parts} separate groups; how the groups lie to each other may be arbitrary. A larger "
@@ -43,14 +43,12 @@ def warn_of_parts(J: KernelOperator, parameter: str) -> None:
         )
 
 
-def judge(solution: Solution, posed: Posed, d: Array, e: Array, estimator: str, *, verbose: bool) -> str:
-    """The status of a fit of that ``estimator``, with the diagonal d and spread weights e.
+def judge(solution: Solution, posed: Posed, d: Array, estimator: str, *, verbose: bool) -> str:
+    """The status of a fit of that ``estimator``, with the diagonal d.
 
     What the user should know of it is printed, or warned of.
     """
     J, rows = posed.operator, posed.sample.rows
-    if solution.status in ("optimal", "unconfirmed", "degenerate"):  # elsewhere `transform` is exact for no row
-        _warn_of_hubs(solution, d, e, rows)
     constant = float(np.median(as_numpy(J.contrast()))) < _SMALL_CONTRAST
     status = "degenerate" if constant and solution.status in ("optimal", "unconfirmed") else solution.status
     if verbose:
@@ -59,29 +57,6 @@ def judge(solution: Solution, posed: Posed, d: Array, e: Array, estimator: str, 
         text = _advice(solution, status, J, d, rows, posed.rule.scale_parameter, constant)
         warn(f"{estimator} ended with status {status!r}: {text}", ConvergenceWarning)
     return status
-
-
-def _warn_of_hubs(solution: Solution, d: Array, e: Array, rows: Array) -> None:
-    r"""Where :math:`y_i + e_i \lambda_{\min}(H^\top E H)` is negative the extension has another root than the row.
-
-    This takes J_ii < e_i². Where e_i = 0 that is a negative diagonal of the cost, which psd kernels do not have. Where
-    e_i > 0 it takes more than one step of diffusion: J_ii falls with every step, and e_i is that of one.
-    """
-    H, y = solution.factor, as_numpy(solution.dual)
-    values = np.linalg.eigvalsh(as_numpy(H.T @ (like(H, e)[:, None] * H)))
-    size = _ACCURACY * (np.abs(y) + e * values[-1]) + _ROUNDING * np.abs(y).max()
-    reversed_ = (y + e * values[0] < -size) & (d > 0)
-    if (reversed_ & (e > 0)).any():
-        warn(
-            f"`spread` is so large for this `diffusion_time` that `transform` does not return the embedding of "
-            f"{name_rows(rows[reversed_ & (e > 0)])}: decrease one of them."
-        )
-    reversed_ &= e == 0
-    if reversed_.any():
-        warn(
-            f"{_hubs(rows[reversed_])} that `transform` does not return their embedding. With diagonal='kernel' and "
-            f"diffusion_time=1 they are placed at the origin instead."
-        )
 
 
 def _hubs(rows: Array) -> str:

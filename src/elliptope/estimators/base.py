@@ -101,7 +101,7 @@ class Embedding(Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         if has_single_precision(X):
             self.embedding_ = in_single(self.embedding_)
         if get_config()["array_api_dispatch"] and is_foreign(X):
-            for name in ("embedding_", "eigenvalues_"):
+            for name in ("embedding_", "eigenvalues_", "groups_"):
                 if name in vars(self):
                     setattr(self, name, namespace(X).asarray(getattr(self, name), device=X.device))
         return self
@@ -166,9 +166,8 @@ def finish(Xi: Array, n_components: int, normalize: str | None) -> Array:
     return Z.copy()
 
 
-def fix_signs(F: Array) -> Array:
-    """Make the first of the largest entries of every column positive, so that signs do not depend on rounding."""
+def column_signs(F: Array) -> Array:
+    """Signs that make the first of the largest entries of every column positive, so that they do not depend on rounding."""
     size = np.abs(F)
     first = (size >= (1 - 1e-6) * size.max(axis=0)).argmax(axis=0)
-    signs = np.sign(F[first, np.arange(F.shape[1])])
-    return F * np.where(signs == 0, 1.0, signs)
+    return np.where(F[first, np.arange(F.shape[1])] < 0, -1.0, 1.0)

@@ -8,21 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.arrays import Array, as_numpy, largest, like, namespace
+from .._utils.arrays import Array, as_numpy, like, namespace
 from .._utils.callers import underflows_to_zero, warn
 from .._utils.checks import check_integer, check_tol, check_verbose, is_word
 from .._utils.devices import as_given
 from ..operators import Operator
 from ..sdp import Certificate, Solution, solve
 from ..sdp.factors import SMALL_COLUMN
+from ..sdp.spread import Spread
 from ..sdp.verdict import one_line
-from .base import Embedding, fix_signs
+from .base import Embedding, column_signs
 from .pose import check_seed, draw_seed
 from .progress import CallbackSupportMixin, progress_callback
 
-# SMALL_COLUMN for a program with a quadratic term. There the extension divides by eigenvalues of all columns, and errs by a
-# tenth of what is dropped, instead of its square: 5e-5 with 3e-4 and 2e-6 with 1e-5 on wide kernels of 100 to 800 points.
-_SMALL_COLUMN_OF_SPREAD = 1e-5
+# SMALL_COLUMN for a program with a quadratic term. There the extension divides by the eigenvalues of all columns, which are
+# of the size of their squares: with smaller ones rounding shows in the last columns.
+_SMALL_COLUMN_OF_SPREAD = 1e-4
+_NO_SPREAD = Spread(0.0)
 # How a warning begins that is of no use where many fits are made with the same `n_components`.
 ZERO_COLUMNS = "`n_components` is larger than the rank of the optimum,"
 
@@ -88,14 +90,15 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
             check_integer("rank", self.rank, 1, "'auto' or ")
 
     def _solve(
-        self, J: Operator, method: str = "auto", start: Array | None = None, spread: float = 0.0, interrupted: bool = False
+        self,
+        J: Operator,
+        method: str = "auto",
+        start: Array | None = None,
+        spread: Spread = _NO_SPREAD,
+        extend: bool = True,
+        interrupted: bool = False,
     ) -> Solution:
-        """Solve; if the fit was ``interrupted`` before, return the start as it is, with its bound.
-
-        The cost of a constant kernel is zero, and has nothing to spread rows by.
-        """
-        if spread and not largest(J.spread_diagonal()) > 0:
-            spread = 0.0
+        """Solve; if the fit was ``interrupted`` before, return the start as it is, with its bound."""
         with progress_callback(self, bool(self.verbose)) as report:
             return solve(
                 J,
@@ -107,6 +110,7 @@ class CertifiedEmbedding(CallbackSupportMixin, Embedding):
                 rng=np.random.default_rng(draw_seed(self.random_state)),
                 start=start,
                 spread=spread,
+                extend=extend,
                 callback=(lambda _: True) if interrupted else report,
             )
 
@@ -134,28 +138,35 @@ def outcome(solution: Solution, status: str) -> dict[str, Any]:
     }
 
 
-def eigenvectors(H: Array, d: Array, w: Array, spread: float = 0.0) -> tuple[Array, Array]:
-    r"""Ξ and the eigenvalues of B* on L²(w), from the SVD :math:`\operatorname{Diag}(\sqrt{wd}) H = U S V^\top`.
+def needed_columns(H: Array, weights: Array, spread: float) -> Array:
+    """H in its principal axes for these weights of rows, as an array of NumPy, without the columns that no row needs.
 
-    Components that no row needs, to the accuracy of the optimum, are dropped and the rows brought back to length. ``spread``
-    is the weight s of the quadratic term.
+    That is to the accuracy of the optimum; rows are brought back to length one. ``spread`` is the weight s of the quadratic
+    term.
     """
     small = _SMALL_COLUMN_OF_SPREAD if spread else SMALL_COLUMN
-    if not d.any():  # a constant kernel: B = 0 is all that the bound allows
-        return np.zeros((len(d), 1)), np.zeros(1)
+    if not weights.any():  # a constant kernel: B = 0 is all that the bound allows
+        return np.zeros((len(weights), 1))
     while True:
-        S, Vt = _right_factors(like(H, np.sqrt(w * d))[:, None] * H)
-        H = H @ like(H, Vt.T)
+        H = H @ like(H, principal_axes(like(H, np.sqrt(weights))[:, None] * H)[0])
         needed = as_numpy(namespace(H).max(abs(H), axis=0)) > small
+        H = as_numpy(H)
         if needed.all():
-            return fix_signs(np.sqrt(d)[:, None] * as_numpy(H)), S**2
-        H = as_numpy(H)[:, needed]
+            return H
+        H = H[:, needed]
         H /= np.linalg.norm(H, axis=1, keepdims=True)
 
 
-def _right_factors(A: Array) -> tuple[Array, Array]:
-    """S and Vᵀ of a thin A = U S Vᵀ; of a tensor, by way of its triangular factor, which is small."""
-    if not isinstance(A, np.ndarray):
-        A = as_numpy(namespace(A).linalg.qr(A)[1])
-    _, S, Vt = np.linalg.svd(A, full_matrices=False)
-    return S, Vt
+def principal_axes(A: Array) -> tuple[Array, Array]:
+    """V and S² of a tall A = U S Vᵀ, by way of its triangular factor, which is small."""
+    _, S, Vt = np.linalg.svd(as_numpy(namespace(A).linalg.qr(A)[1]), full_matrices=False)
+    return Vt.T, S**2
+
+
+def eigenvectors(Xi: Array, w: Array) -> tuple[Array, Array]:
+    r"""V that turns the columns of Ξ to the eigenvectors of :math:`\Xi \Xi^\top` on L²(w), and their eigenvalues.
+
+    They are in descending order, and of the sign that :func:`column_signs` gives.
+    """
+    V, values = principal_axes(np.sqrt(w)[:, None] * Xi)
+    return V * column_signs(Xi @ V), values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -13,23 +13,20 @@ from .._utils.arrays import Array, as_numpy
 from .._utils.checks import check_vector
 from ..kernels.base import FittedKernel
 from ..operators import KernelOperator
+from ..sdp.extension import unit_solutions
 from .data import Sample
-from .extension import Attention, Diagonal, unit_rows
+from .extension import Attention, Diagonal
 
 # Contrast below which d(x_i) is what rounding leaves of two equal terms.
 _CONSTANT_KERNEL = 1e-12
 # Bounds on log ρ(x): beyond them the quadratic term is negligible, or all there is, and squares would overflow.
 _LARGEST_LOG = 230.0
-# Newton's steps, which converge quadratically from below; and the excess of a squared length that counts as none.
-_STEPS = 100
-_EXCESS = 1e-15
 
 
 @dataclass(frozen=True)
 class KernelDiagonal:
     r"""The paper's :math:`d(x) = k(x,x)/m_e(x) - m_e(x)/M`, which on the sample is diag(Abar)."""
 
-    kernel: FittedKernel
     M: float
 
     def factor(self, unit: float) -> float:
@@ -40,7 +37,7 @@ class KernelDiagonal:
         return np.where(as_numpy(operator.contrast()) > _CONSTANT_KERNEL, as_numpy(operator.abar_diagonal()), 0.0)
 
     def log_radius(self, attention: Attention) -> Array:
-        k, log_m = self.kernel.diagonal(attention.X), attention.log_mass
+        k, log_m = attention.similarity, attention.log_mass
         # d = k/m (1 - m²/(kM)), where m²/(kM) < 1 (Lemma 1 of the paper) up to rounding; in this form nothing overflows.
         with np.errstate(divide="ignore"):
             bracket = np.log1p(-np.minimum(np.exp(2 * log_m - math.log(self.M)) / k, 1.0))
@@ -120,7 +117,7 @@ def resolve_diagonal(
         if diagonal == "constant":
             return ConstantDiagonal()
         if diagonal == "kernel":
-            return KernelDiagonal(kernel, operator.M)
+            return KernelDiagonal(operator.M)
         raise ValueError(f"`diagonal` must be 'kernel', 'constant', an array or a callable, got {diagonal!r}.")
     if callable(diagonal):
         return CallableDiagonal(diagonal)
@@ -168,40 +165,25 @@ class SpreadDirections:
     """
 
     s: float
+    M: float
     values: Array  # (r,): eigenvalues of Λ, ascending
     basis: Array  # (r, r): its eigenvectors
-    kernel: KernelDiagonal  # d(x) = diag(Abar), whatever the bound on the diagonal is
 
     @classmethod
-    def of(cls, s: float, Xi: Array, e: Array, kernel: KernelDiagonal) -> SpreadDirections:
-        """For the embedding Ξ, (n, r), and weights e of its rows."""
-        H = unit_rows(Xi)
+    def of(cls, s: float, M: float, H: Array, e: Array) -> SpreadDirections:
+        """For the factor H, (n, r), and weights e of its rows."""
         values, basis = np.linalg.eigh(H.T @ (e[:, None] * H))
-        return cls(s, values, basis, kernel)
+        return cls(s, M, values, basis)
+
+    def turned(self, V: Array) -> SpreadDirections:
+        """For the columns H V, V being orthogonal."""
+        return replace(self, basis=V.T @ self.basis)
 
     def directions(self, attention: Attention) -> Array:
         """Unit rows h(x), (b, r); zero where the mean vanishes."""
-        log_radius = self.kernel.log_radius(attention) + 0.5 * math.log(attention.unit)  # of weights in the unit
+        # d(x) = diag(Abar), whatever the bound on the diagonal is, of weights in the unit.
+        log_radius = KernelDiagonal(self.M).log_radius(attention) + 0.5 * math.log(attention.unit)
         log_rho = 0.5 * (attention.log_mass - math.log(self.s)) - log_radius
         rho = np.exp(np.clip(log_rho, -_LARGEST_LOG, _LARGEST_LOG))
         G = rho[:, None] * (attention.mean @ self.basis)
-        return _unit_solutions(G, self.values - self.values[0]) @ self.basis.T
-
-
-def _unit_solutions(G: Array, gaps: Array) -> Array:
-    r"""Rows :math:`g_\ell/(z + \text{gap}_\ell)` of length one, with z ≥ 0 for each row.
-
-    The reciprocal of the length is a concave function of z, and the start is left of the root; so Newton's method comes from
-    the left and never passes it.
-    """
-    z = np.maximum((np.abs(G) - gaps).max(axis=1), np.finfo(float).tiny)[:, None]
-    for _ in range(_STEPS):
-        H = G / (z + gaps)
-        squared = np.einsum("ij,ij->i", H, H)[:, None]
-        if (squared <= 1 + _EXCESS).all():
-            break
-        length = np.sqrt(squared)
-        slope = np.einsum("ij,ij->i", H, H / (z + gaps))[:, None]
-        z = z + np.where(squared > 1, (length - 1) * squared / np.where(slope > 0, slope, 1.0), 0.0)
-    length = np.linalg.norm(H, axis=1, keepdims=True)
-    return np.divide(H, length, out=np.zeros_like(H), where=length > 0)
+        return unit_solutions(G, self.values - self.values[0]) @ self.basis.T

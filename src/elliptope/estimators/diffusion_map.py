@@ -21,7 +21,7 @@ from ..kernels.choice import find_kernel
 from ..memory.device import device_errors
 from ..operators import KernelOperator, weight_unit
 from .advice import NO_NEIGHBOURS, is_identity
-from .base import KernelEmbedding, finish, fix_signs
+from .base import KernelEmbedding, column_signs, finish
 from .extension import Extension, Numbers, unit_rows
 from .lazy import takes_dask
 from .pose import Posed, pose
@@ -112,7 +112,8 @@ class DiffusionMap(KernelEmbedding):
         values, U = _leading_eigenvectors(A, k)
         eigenvalues = np.maximum(values, 0.0)
         live = eigenvalues > _ZERO
-        psi = fix_signs(self._at_points(posed, U / np.sqrt(posed.sample.w)[:, None], eigenvalues, live))
+        psi = self._at_points(posed, U / np.sqrt(posed.sample.w)[:, None], eigenvalues, live)
+        psi *= column_signs(psi)
         factor = np.where(live, eigenvalues, 0.0) ** t * live
         training = DiffusionTraining(posed.sample.rows, self.normalize, _divided(posed, psi, eigenvalues, live), factor)
         psi = psi * factor if self.normalize is None else _directions(training, psi / np.sqrt(training.extension.m)[:, None])

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -45,12 +45,23 @@ _FAR = 1000.0
 class Attention:
     """Weighted means over the training points, for one block of new points."""
 
-    X: Array  # (b, p): the points
+    X: Any  # (b, p): the points; None for the training points, of which k(x, x) is known
     numbers: Array  # (b,): of their rows, as messages name them
     mean: Array  # (b, r): Σ_i p_i(x) f_i/√m_i - c
     log_mass: Array  # (b,): log m_e(x), for weights that count in the unit
     nearest: Array  # (b,): the training point with the largest k(x, x_i)/√k(x_i, x_i)
     unit: float
+    kernel: FittedKernel
+    own: Array | None = None  # (b,): k(x, x), where it is known
+
+    @property
+    def similarity(self) -> Array:
+        """k(x, x), (b,)."""
+        return self.kernel.diagonal(self.X) if self.own is None else self.own
+
+    def columns(self, part: slice) -> Attention:
+        """The same for some of the functions."""
+        return replace(self, mean=self.mean[:, part])
 
 
 class Diagonal(Protocol):
@@ -106,7 +117,7 @@ class Extension:
             for part, mean, log_mass, nearest in _on_device(device, self.kernel, w, values)(X):
                 named = np.asarray(numbers[part])
                 _refuse_lost_rows(log_mass, named)
-                yield part, Attention(X[part], named, mean - c, log_mass, nearest, unit)
+                yield part, Attention(X[part], named, mean - c, log_mass, nearest, unit, self.kernel)
             return
         kernel = self.kernel.on(device)
 
@@ -116,7 +127,7 @@ class Extension:
             _refuse_lost_rows(top, named)
             sums /= total[:, None]
             sums -= c
-            return part, Attention(rows, named, sums, top + np.log(total), nearest, unit)
+            return part, Attention(rows, named, sums, top + np.log(total), nearest, unit, self.kernel)
 
         parts = blocks(0, X.shape[0], self.rows_together(X.shape[1]))
         try:
@@ -168,8 +179,7 @@ class Extension:
                 capped.append(attention.numbers[far])
             beyond.append(attention.numbers[(log_radius > most) & ~far])
             radius = np.exp(np.minimum(log_radius, _MAX_LOG_RADIUS))
-            unit = unit_rows(attention.mean) if directions is None else directions.directions(attention)
-            out[part] = unit * radius[:, None]
+            out[part] = unit_directions(attention, directions) * radius[:, None]
         if capped:
             rows = np.concatenate(capped)
             warn(
@@ -215,6 +225,11 @@ def _accumulate(
         total = total * before + tile_total
         top = higher
     return sums, total, top, nearest
+
+
+def unit_directions(attention: Attention, directions: Directions | None) -> Array:
+    """Unit rows: those of the means, or by another rule."""
+    return unit_rows(attention.mean) if directions is None else directions.directions(attention)
 
 
 def unit_rows(F: Array) -> Array:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .._utils.arrays import Array, as_numpy
 from .._utils.callers import underflows_to_zero
@@ -19,13 +17,14 @@ from ..kernels.choice import KERNEL_NAMES, find_kernel, unknown_kernel
 from ..memory.device import device_errors
 from ..sdp import Certificate
 from ..sdp.spread import spread_weights
-from .advice import judge, warn_of_parts
-from .base import KernelEmbedding
-from .certified import CertifiedEmbedding, eigenvectors
+from .advice import judge
+from .base import KernelEmbedding, finish
+from .certified import CertifiedEmbedding, eigenvectors, needed_columns
 from .diagonals import KernelDiagonal
-from .extension import Numbers, unit_rows
+from .extension import Numbers, unit_directions
+from .groups import find_groups
 from .lazy import takes_dask
-from .pose import Posed, pose
+from .pose import Extended, Posed, check_time, pose
 from .progress import begin_callbacks, with_callbacks
 from .training import MultiscaleTraining, Scale
 
@@ -104,7 +103,7 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         spreads: str | Sequence[float] = "auto",
         weights: Sequence[float] = (1.0, 1.0),
         density: float = 1.0,
-        tol: float = 1e-5,
+        tol: float = 1e-4,
         max_iter: int = 5000,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -132,64 +131,72 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         """Solve the programs of all scales on the rows of ``X``; ``sample_weight`` as for ``SDPEmbedding``."""
         settings = self._check_parameters()
         begin_callbacks(self, len(settings[0]))
-        posed = pose(X, sample_weight, self)
+        posed = pose(X, sample_weight, self, merge=True)
         with device_errors(posed.device):
             return self._fit(posed, *settings)._follow(X)
 
     def _fit(self, posed: Posed, times: list[int], spreads: list[float] | None, weights: list[float]) -> MultiscaleEmbedding:
-        posed = posed.weighted_by_density(float(self.density))
+        given, posed = posed.sample.w, posed.weighted_by_density(float(self.density))
         self._check_width(len(posed.given.w))
         A = posed.operator
         spreads = _spreads(times, A.n) if spreads is None else spreads
-        if not all(spreads):
-            warn_of_parts(A, posed.rule.scale_parameter)
-        diagonal = KernelDiagonal(posed.kernel, A.M)
-        d = diagonal.on_sample(posed.point_rows, posed.sample.rows, A)
-        scales: tuple[Scale, ...] = ()
-        values: list[Array] = []
-        for setting in zip(times, spreads, weights, strict=True):
+        d = KernelDiagonal(A.M).on_sample(posed.point_rows, posed.sample.rows, A)
+        scales: list[Scale] = []
+        solved: list[Extended] = []
+        for t, spread, weight in zip(times, spreads, weights, strict=True):
             # Ctrl-C ends the scales that follow, too: each is returned as it starts, with its bound.
             interrupted = any(scale.status == "interrupted" for scale in scales)
-            scale, value = self._fit_scale(posed, d, *setting, interrupted)
-            scales, values = (*scales, scale), [*values, value]
-        extension = posed.extension(np.hstack(values))
-        training = MultiscaleTraining(posed.sample.rows, None, extension, scales)
-        Z = np.hstack([scale.weight * unit_rows(scale.components) for scale in scales])
-        Z = posed.at_all_rows(Z, lambda X, numbers: _embed(training, X, numbers, self.n_jobs, posed.device))
+            scale, one = self._fit_scale(posed, d, t, spread, weight, interrupted)
+            scales, solved = [*scales, scale], [*solved, one]
+        groups = find_groups(A)
+        Z = np.hstack([scale.weight * one.U for scale, one in zip(scales, solved, strict=True)])
+        if groups is not None:
+            Z = np.hstack([Z, groups.embed(np.arange(A.n))])
+        axes, eigenvalues = eigenvectors(Z, given)
+        extension = posed.extension(np.hstack([one.F for one in solved]))
+        training = MultiscaleTraining(posed.sample.rows, None, extension, tuple(scales), groups, axes)
+        Z = posed.at_all_rows(Z @ axes, lambda X, numbers: _embed(training, X, numbers, self.n_jobs, posed.device))
         width = self._width(Z.shape[1])
+        labels = np.zeros((A.n, 1)) if groups is None else groups.labels[:, None]
+        labels = posed.at_all_rows(
+            labels, lambda X, numbers: _groups_of(training, X, numbers, self.n_jobs, posed.device)[:, None]
+        )
         return self._keep(
             **posed.given.columns,
             bandwidth_=posed.kernel.bandwidth,
-            embedding_=_leading(Z, scales, width),
+            embedding_=finish(Z, width, None),
+            eigenvalues_=eigenvalues,
+            groups_=labels[:, 0].astype(np.intp),
             n_components_=width,
+            n_outside_=int((d <= 0).sum()),
             training_=training,
         )
 
     def _fit_scale(
         self, posed: Posed, d: Array, t: int, spread: float, weight: float, interrupted: bool
-    ) -> tuple[Scale, Array]:
-        """One scale, and the values at the points that its extension is made of."""
-        J, A = posed.cost(d, t), posed.operator
-        solution = self._solve(J, spread=spread, interrupted=interrupted)
-        s = solution.spread.s
+    ) -> tuple[Scale, Extended]:
+        """One scale, and its rows with what extends them."""
+        J, resolved = posed.cost(d, t, spread)
+        s, w = resolved.s, posed.sample.w
+        solution = self._solve(J, spread=resolved, interrupted=interrupted)
+        status = judge(solution, posed, d, f"MultiscaleEmbedding, at diffusion time {t},", verbose=bool(self.verbose))
         e = as_numpy(spread_weights(J, s))
-        status = judge(solution, posed, d, e, f"MultiscaleEmbedding, at diffusion time {t},", verbose=bool(self.verbose))
-        Xi, eigenvalues = eigenvectors(solution.factor, d / A.unit, posed.sample.w, s)
-        directions = posed.directions(s, Xi, e / np.sqrt(A.unit))
+        solved = posed.extended(needed_columns(solution.source, w * d, s), d, e, t, s)
+        radius = np.sqrt(d / posed.operator.unit)[:, None]
+        V, eigenvalues = eigenvectors(radius * solved.U, w)
+        solved = solved.turned(V)
         outcome = solution.certificate, status, eigenvalues, solution.n_iter, solution.n_products
-        return Scale(t, s, weight, *outcome, Xi, directions), posed.diffused(Xi, t)
+        return Scale(t, s, weight, *outcome, radius * solved.U, solved.directions), solved
 
     @takes_dask
     def transform(self, X: Array) -> Array:
         """Embed new rows: every scale as :meth:`elliptope.SDPEmbedding.transform` does, from one pass over the kernel."""
         return self._transform(X)
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names of the columns: ``scale2_3`` is component 3 of scale 2, and ``zero1`` a column beyond the last component."""
-        check_is_fitted(self)
-        names = [f"scale{scale + 1}_{component + 1}" for scale, component in in_turn(self.scales_)]
-        names += [f"zero{k + 1}" for k in range(self.n_components_ - len(names))]
-        return np.array(names[: self.n_components_], dtype=object)
+    def predict_groups(self, X: Array) -> Array:
+        """The group of every row of X, (len(X),): that of the most similar training point; see ``groups_``."""
+        rows = self._check_new(X)
+        return _groups_of(self.training_, rows, range(rows.shape[0]), self.n_jobs, self._device_for(X))
 
     @property
     def scales_(self) -> tuple[Scale, ...]:
@@ -197,7 +204,8 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
 
     @property
     def certificates_(self) -> tuple[Certificate, ...]:
-        return tuple(scale.certificate for scale in self.scales_)
+        groups = self.training_.groups
+        return tuple(scale.certificate for scale in self.scales_) + (() if groups is None else (groups.certificate,))
 
     @property
     def certificate_(self) -> Certificate:  # type: ignore[override]
@@ -208,8 +216,9 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         return max((scale.status for scale in self.scales_), key=_STATUSES.index)
 
     @property
-    def eigenvalues_(self) -> Array:
-        return np.array([self.scales_[scale].eigenvalues[component] for scale, component in in_turn(self.scales_)])
+    def n_groups_(self) -> int:
+        groups = self.training_.groups
+        return 1 if groups is None else len(groups.rows)
 
     @property
     def n_iter_(self) -> int:  # type: ignore[override]
@@ -223,7 +232,7 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
         return _embed(self.training_, X, range(first, first + X.shape[0]), self.n_jobs, device)
 
     def _finish(self, Xi: Array) -> Array:
-        return _leading(Xi, self.scales_, self.n_components_)
+        return finish(Xi, self.n_components_, None)
 
     def _check_parameters(self) -> tuple[list[int], list[float] | None, list[float]]:
         """t, η and ω of every scale; None for automatic spreads."""
@@ -235,7 +244,7 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
             raise ValueError(
                 f"`density` must be a number between -{_MOST_DENSITY} and {_MOST_DENSITY}, got {self.density!r}."
             )
-        times = [check_integer("diffusion_times", one, 1) for one in _sequence("diffusion_times", self.diffusion_times)]
+        times = [check_time("diffusion_times", one) for one in _sequence("diffusion_times", self.diffusion_times)]
         auto = isinstance(self.spreads, str) and self.spreads == "auto"
         spreads = None if auto else [_check_spread("spreads", one) for one in _sequence("spreads", self.spreads)]
         weights = [check_positive("weights", one) for one in _sequence("weights", self.weights)]
@@ -268,29 +277,24 @@ def _check_spread(name: str, value: Any) -> float:
 
 
 def _embed(training: MultiscaleTraining, X: Array, numbers: Numbers | None, n_jobs: int | None, device: Any | None) -> Array:
-    """Rows of all scales, side by side."""
-    extension = training.extension
-    out = np.empty((X.shape[0], extension.F.shape[1]))
+    """Rows of all scales, turned to the eigenvectors of the learned kernel."""
+    out = np.empty((X.shape[0], training.axes.shape[1]))
     with device_errors(device):
-        for part, attention in extension.attend(X, numbers=numbers, n_jobs=count_threads(n_jobs), device=device):
-            for scale, columns in training.parts():
-                own = replace(attention, mean=attention.mean[:, columns])
-                H = unit_rows(own.mean) if scale.directions is None else scale.directions.directions(own)
-                out[part, columns] = scale.weight * H
+        for part, attention in training.extension.attend(X, numbers=numbers, n_jobs=count_threads(n_jobs), device=device):
+            blocks = [
+                scale.weight * unit_directions(attention.columns(columns), scale.directions)
+                for scale, columns in training.parts()
+            ]
+            if training.groups is not None:
+                blocks.append(training.groups.embed(attention.nearest))
+            out[part] = np.hstack(blocks) @ training.axes
     return out
 
 
-def in_turn(scales: Sequence[Any]) -> list[tuple[int, int]]:
-    """Scale and component, both from 0, of every column: the first of each scale, the second of each, and so on.
-
-    A scale is anything that has ``eigenvalues``.
-    """
-    ranks = [len(scale.eigenvalues) for scale in scales]
-    return [(k, column) for column in range(max(ranks)) for k, rank in enumerate(ranks) if column < rank]
-
-
-def _leading(Z: Array, scales: tuple[Scale, ...], width: int) -> Array:
-    """The first ``width`` columns of Z, which has the scales side by side, in turn; zeros beyond the last."""
-    starts = np.cumsum([0, *(len(scale.eigenvalues) for scale in scales)])
-    found = Z[:, [starts[k] + column for k, column in in_turn(scales)[:width]]]
-    return np.hstack([found, np.zeros((len(Z), width - found.shape[1]))])
+def _groups_of(training: MultiscaleTraining, X: Any, numbers: Numbers, n_jobs: int | None, device: Any | None) -> Array:
+    """The group of every row: that of the most similar training point."""
+    out = np.zeros(X.shape[0], dtype=np.intp)
+    if training.groups is not None:
+        for part, attention in training.extension.attend(X, numbers=numbers, n_jobs=count_threads(n_jobs), device=device):
+            out[part] = training.groups.labels[attention.nearest]
+    return out

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from .._utils.arrays import Array, as_numpy
+from .._utils.arrays import Array, as_numpy, largest, like
 from .._utils.callers import warn
 from .._utils.checks import check_choice, check_integer
 from .._utils.devices import find_device, on_cpu
@@ -25,10 +25,11 @@ from ..memory.device import check_device_memory, device_errors
 from ..memory.planner import choose_operator, size_of
 from ..operators import DenseOperator, KernelOperator, SparseOperator, TiledOperator
 from ..operators.base import Operator
-from ..operators.polynomial import diffused_cost, diffused_values
+from ..operators.polynomial import PolynomialOperator, diffused_cost, diffused_values
+from ..sdp.spread import Spread, resolve_spread
 from .data import Rows, Sample, distinct_points, validate_rows, weighted_rows
-from .diagonals import KernelDiagonal, SpreadDirections
-from .extension import Extension
+from .diagonals import SpreadDirections
+from .extension import Attention, Extension, unit_directions
 
 # Weights below this part of the largest count as zero: squares of them would.
 _NO_WEIGHT = 1e-100
@@ -51,41 +52,39 @@ class Posed:
     device: Any | None  # where the operator is; None for the CPU
 
     def weighted_by_density(self, exponent: float) -> Posed:
-        r"""The program with weights :math:`w_i m_i^\beta`, of the same total, for β = ``exponent``.
+        r"""The program with weights :math:`w_i (\sum_j k_{ij})^\beta`, of the same total, for β = ``exponent``.
 
-        It is that of the kernel :math:`k(x, y)\, (m(x)\, m(y))^\beta` with the weights w.
+        The sum is over distinct points, however often they occur: those that w counts would otherwise count twice.
         """
         A, w = self.operator, self.sample.w
         if not exponent:
             return self
         if not A.stored:
             raise ValueError(f"`density` must be 0 unless the kernel is stored, got {exponent!r}.")
-        m = as_numpy(A.m)
+        m = as_numpy(A.reweighted(np.ones(A.n)).m)
         scaled = w * (m / m.max()) ** exponent
         scaled *= w.sum() / scaled.sum()
         return replace(self, sample=replace(self.sample, w=scaled), operator=A.reweighted(scaled))
 
-    def cost(self, d: Array, diffusion_time: int = 1) -> Operator:
-        """J, for the diagonal d. It may be the operator itself, scaled, or use it: there is one at a time."""
-        return diffused_cost(self.operator, d, diffusion_time)
+    def cost(self, d: Array, diffusion_time: int = 1, spread: float = 0.0) -> tuple[Operator, Spread]:
+        """J for the diagonal d, and the weight s of the quadratic term; see :func:`program`."""
+        return program(self.operator, d, diffusion_time, spread)
+
+    def extended(self, H: Array, d: Array, e: Array, diffusion_time: int, s: float) -> Extended:
+        """T(H) at the points for a factor H, (n, r), the diagonal d and weights e of rows, with what extends it."""
+        F = diffused_values(self.operator, diffusion_time, s, np.sqrt(d)[:, None] * H)
+        directions = SpreadDirections.of(s, self.operator.M, H, e) if s else None
+        return Extended(unit_directions(at_points(self.operator, self.kernel, F), directions), F, directions)
 
     @property
     def point_rows(self) -> Any:
         """The rows of X that are points."""
         return self.given.X[self.sample.rows]
 
-    def diffused(self, F: Array, diffusion_time: int) -> Array:
-        """Values at the points, (n, r), whose :meth:`extension` is that of F after so many steps of diffusion."""
-        return diffused_values(self.operator, diffusion_time, F)
-
     def extension(self, F: Array) -> Extension:
         """The extension of F, (n, r), from the points to new rows."""
         A = self.operator
         return Extension(self.kernel, self.sample.w, as_numpy(A.m), A.M, as_numpy(A.kernel_diagonal()), F)
-
-    def directions(self, s: float, Xi: Array, e: Array) -> SpreadDirections | None:
-        """The rule for directions of new rows, for the weight s of the quadratic term and weights e of rows of Ξ."""
-        return SpreadDirections.of(s, Xi, e, KernelDiagonal(self.kernel, self.operator.M)) if s else None
 
     def at_all_rows(self, F: Array, extend: Callable[[Any, Array], Array]) -> Array:
         """F, (n, r), at all rows: ``extend`` is called with those of weight zero, and with their numbers."""
@@ -100,10 +99,44 @@ class Posed:
         return full
 
 
-def pose(X: Any, sample_weight: Any, estimator: Any, *, only: str | None = None) -> Posed:
+@dataclass(frozen=True, eq=False)
+class Extended:
+    """A solution as users see it: its rows at the points, and what gives those of new ones."""
+
+    U: Array  # (n, r): unit rows, zero where a row has no direction
+    F: Array  # (n, r): values at the points, which are extended
+    directions: SpreadDirections | None
+
+    def turned(self, V: Array) -> Extended:
+        """The same with columns turned by an orthogonal V."""
+        return Extended(self.U @ V, self.F @ V, None if self.directions is None else self.directions.turned(V))
+
+
+def program(A: KernelOperator, d: Array, t: int, spread: float | Spread) -> tuple[Operator, Spread]:
+    """J for the kernel A, the diagonal d and the diffusion time t, and the weight s of the quadratic term.
+
+    J may be A itself, scaled, or use it: there is one at a time. The cost of a constant kernel is zero, and has nothing to
+    weigh rows by.
+    """
+    J = diffused_cost(A, d, t)
+    s = resolve_spread(J, spread) if largest(J.spread_diagonal()) > 0 else Spread(0.0)
+    return (J.mixed(s.s) if isinstance(J, PolynomialOperator) else J), s
+
+
+def at_points(A: KernelOperator, kernel: FittedKernel, F: Array) -> Attention:
+    """What :meth:`Extension.attend` gives at the training points, by one product."""
+    root = np.sqrt(as_numpy(A.w))[:, None]
+    A.set_row_scale(root[:, 0])
+    m = as_numpy(A.m)
+    mean = as_numpy(A.matmat(like(A.w, root * F))) / (root * np.sqrt(m)[:, None])
+    numbers = np.arange(A.n)
+    return Attention(None, numbers, mean, np.log(m), numbers, A.unit, kernel, as_numpy(A.kernel_diagonal()))
+
+
+def pose(X: Any, sample_weight: Any, estimator: Any, *, only: str | None = None, merge: bool = False) -> Posed:
     """The program of ``estimator``, whose parameters are read and which is left as it is.
 
-    ``only`` names the operator of an estimator that has no choice of operators.
+    ``only`` names the operator of an estimator that has no choice of operators. With ``merge`` equal rows are one point.
     """
     check_choice("normalize", estimator.normalize, (None, "unit"))
     n_jobs = count_threads(estimator.n_jobs)
@@ -122,7 +155,7 @@ def pose(X: Any, sample_weight: Any, estimator: Any, *, only: str | None = None)
         if device is None or size is None:
             operator = _plan(size, estimator, only, n_jobs)
     given = validate_rows(X, sample_weight, estimator, accept_sparse=rule.accepts_sparse, pairwise=rule.pairwise)
-    sample = _points(given, rule)
+    sample = _points(given, rule, merge)
     parameters = {name: getattr(estimator, name) for name in rule.parameters}
     if "n_neighbors" in parameters:
         parameters["n_neighbors"] = _n_neighbors(parameters["n_neighbors"], len(sample.w))
@@ -150,6 +183,14 @@ def _find_rule(estimator: Any, X: Any) -> KernelRule:
     return rule
 
 
+def check_time(name: str, value: Any) -> int:
+    """A diffusion time: with odd ones beyond 1 the polynomial in place of λ^t could not be at least zero."""
+    t = check_integer(name, value, 1)
+    if t > 1 and t % 2:
+        raise ValueError(f"`{name}` must be 1 or an even number, got {value!r}.")
+    return t
+
+
 def check_seed(random_state: Any) -> np.random.RandomState:
     try:
         return check_random_state(random_state)
@@ -160,7 +201,8 @@ def check_seed(random_state: Any) -> np.random.RandomState:
 
 
 def draw_seed(random_state: Any) -> int:
-    return check_seed(random_state).randint(np.iinfo(np.int32).max)
+    """A seed for the solver; always the same for None, as the optimum does not depend on it."""
+    return check_seed(0 if random_state is None else random_state).randint(np.iinfo(np.int32).max)
 
 
 def _plan(size: tuple[int, int] | None, estimator: Any, only: str | None, n_jobs: int) -> str:
@@ -202,7 +244,7 @@ def _plan_on(device: Any, size: tuple[int, int], rule: KernelRule, estimator: An
     return operator, device
 
 
-def _points(given: Rows, rule: KernelRule) -> Sample:
+def _points(given: Rows, rule: KernelRule, merge: bool) -> Sample:
     w = np.where(given.w < _NO_WEIGHT * given.w.max(), 0.0, given.w)
     weighted = np.count_nonzero(w)
     if weighted < 2:
@@ -211,7 +253,7 @@ def _points(given: Rows, rule: KernelRule) -> Sample:
             f"{len(w) - weighted} of {len(w)}, or less than {_NO_WEIGHT:g} of the largest, which counts as zero."
         )
     # How often a point occurs says nothing about its neighbours. Rows of a graph have no coordinates to compare.
-    if not rule.merges_equal_rows or rule.holds_distances(given.X):
+    if not (rule.merges_equal_rows or merge) or rule.pairwise or rule.holds_distances(given.X):
         return weighted_rows(w)
     sample = distinct_points(given.X, w)
     if len(sample.w) <= _BEYOND_CACHE or sparse.issparse(given.X):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,18 +13,19 @@ from .._utils.checks import as_real
 from .._utils.threads import count_threads
 from ..kernels.checks import check_kernel_matrix
 from ..operators import DenseOperator, KernelOperator, Operator, SparseOperator
-from ..operators.polynomial import diffused_cost, diffused_values
 from ..sdp import Certificate, Spread, certify
-from .diagonals import KernelDiagonal, SampledDiagonal
-from .extension import unit_rows
+from .diagonals import KernelDiagonal
+from .extension import unit_directions
 from .multiscale import MultiscaleEmbedding
+from .pose import at_points, program
 from .pose_rkhs import factorized_kernel, regularized_cost
 from .rkhs_embedding import RKHSEmbedding
 from .sdp_embedding import SDPEmbedding
-from .training import Training
 
 # Relative difference of two quantities, computed twice, that may be due to rounding.
 _ROUNDING = 1e-8
+# Points up to which a sparse kernel is made dense, so that its certificate is proved, however long that takes.
+_MOST_FACTORED = 10_000
 
 
 class InconsistentModelError(ValueError):
@@ -74,36 +74,34 @@ def recertify(
         J, Xi, d = _rkhs_program(est, K)
         return certify(J, _feasible_factor(Xi, d), tol=est.tol, rng=0)
     A, training = _operator(est, K), est.training_
+    kernel = training.extension.kernel
     if isinstance(est, MultiscaleEmbedding):
-        Z = np.hstack([scale.weight * unit_rows(scale.components) for scale in est.scales_])
-        _check_equal("rows of `embedding_`", est.embedding_[training.rows], est._finish(Z))
-        values = [training.extension.F[:, columns] for _, columns in training.parts()]
-        diagonal = KernelDiagonal(training.extension.kernel, A.M)
-        programs = [_Program(one.components, one.diffusion_time, one.spread) for one in est.scales_]
-        return tuple(_certify(A, one, F, training, diagonal, est.tol) for one, F in zip(programs, values, strict=True))
-    _check_equal("rows of `embedding_`", est.embedding_[training.rows], est._finish(training.components))
-    program = _Program(training.components, training.diffusion_time, training.spread.s if training.spread else 0.0)
-    return _certify(A, program, training.extension.F, training, training.diagonal, est.tol)
+        d = KernelDiagonal(A.M).on_sample(training.points, training.rows, A)
+        parts = [(scale, training.extension.F[:, columns]) for scale, columns in training.parts()]
+        rows = [unit_directions(at_points(A, kernel, F), scale.directions) for scale, F in parts]
+        blocks = [scale.weight * U for (scale, _), U in zip(parts, rows, strict=True)]
+        certificates: tuple[Certificate, ...] = ()
+        if training.groups is not None:
+            blocks.append(training.groups.embed(np.arange(A.n)))
+            certificates = (training.groups.certificate,)
+        _check_equal("rows of `embedding_`", est.embedding_[training.rows], est._finish(np.hstack(blocks) @ training.axes))
+        times = [(scale.diffusion_time, scale.spread) for scale, _ in parts]
+        return (*(_certify(A, d, U, *one, est.tol) for U, one in zip(rows, times, strict=True)), *certificates)
+    d = training.diagonal.on_sample(training.points, training.rows, A)
+    U = unit_directions(at_points(A, kernel, training.extension.F), training.spread)
+    Xi = np.sqrt(d * training.diagonal.factor(A.unit))[:, None] * U
+    _check_equal("components", training.components, Xi)
+    _check_equal("rows of `embedding_`", est.embedding_[training.rows], est._finish(U if training.normalize else Xi))
+    s = training.spread.s if training.spread else 0.0
+    return _certify(A, d, U, training.diffusion_time, s, est.tol)
 
 
-@dataclass(frozen=True)
-class _Program:
-    """What a model holds of one program."""
-
-    Xi: Array  # (n, r): the embedding at the points, all components
-    diffusion_time: int
-    s: float
-
-
-def _certify(
-    A: KernelOperator, program: _Program, F: Array, training: Training, diagonal: SampledDiagonal, tol: float
-) -> Certificate:
-    """The certificate of a program on the kernel A whose extension has the values F."""
-    Xi, t = program.Xi, program.diffusion_time
-    _check_equal("extended values", F, diffused_values(A, t, Xi))
-    d = diagonal.on_sample(training.points, training.rows, A)
-    H = _feasible_factor(Xi, d * diagonal.factor(A.unit))
-    return certify(diffused_cost(A, d, t), H, spread=Spread(program.s), tol=tol, rng=0)
+def _certify(A: KernelOperator, d: Array, U: Array, t: int, s: float, tol: float) -> Certificate:
+    """The certificate of unit rows U; where one has no direction, B has no entries and any unit vector will do."""
+    J, spread = program(A, d, t, Spread(s))
+    H = U.copy()
+    H[~U.any(axis=1), 0] = 1.0
+    return certify(J, H, spread=spread, tol=tol, rng=0)
 
 
 def _operator(est: SDPEmbedding | MultiscaleEmbedding, K: Array | None) -> KernelOperator:
@@ -117,8 +115,12 @@ def _operator(est: SDPEmbedding | MultiscaleEmbedding, K: Array | None) -> Kerne
     again = kernel.refit(K, n_jobs)
     for name, held in kernel.fitted_values.items():
         _check_equal(name, held, again.fitted_values[name])
-    make = SparseOperator if kernel.is_sparse else DenseOperator
-    A = make(again.matrix(n_jobs), training.weights)
+    matrix = again.matrix(n_jobs)
+    A: KernelOperator
+    if kernel.is_sparse and matrix.shape[0] > _MOST_FACTORED:
+        A = SparseOperator(matrix, training.weights)
+    else:
+        A = DenseOperator(matrix.toarray() if kernel.is_sparse else matrix, training.weights)
     _check_equal("degrees m", training.extension.m, A.m)
     _check_equal("total masses M", training.extension.M, A.M)
     return A

@@ -14,7 +14,7 @@ from .._utils.callers import underflows_to_zero, warn
 from .._utils.checks import check_choice
 from .._utils.devices import as_given, on_cpu, refuse_device
 from .base import finish
-from .certified import CertifiedEmbedding, eigenvectors, outcome
+from .certified import CertifiedEmbedding, eigenvectors, needed_columns, outcome
 from .extension import LinearExtension
 from .lazy import takes_dask
 from .pose_rkhs import pose_rkhs
@@ -152,7 +152,7 @@ class RKHSEmbedding(CertifiedEmbedding):
         posed = pose_rkhs(on_cpu(X), on_cpu(sample_weight), self)
         self._check_width(len(posed.given.w))
 
-        solution = self._solve(posed.operator)
+        solution = self._solve(posed.operator, extend=False)
         if self.verbose:
             print(f"{solution.status}: {solution.message}")
         if solution.status != "optimal":
@@ -162,7 +162,10 @@ class RKHSEmbedding(CertifiedEmbedding):
                 ConvergenceWarning,
             )
 
-        Xi, eigenvalues = eigenvectors(solution.factor, posed.d, posed.sample.w)
+        w = posed.sample.w
+        Xi = np.sqrt(posed.d)[:, None] * needed_columns(solution.factor, w * posed.d, 0.0)
+        V, eigenvalues = eigenvectors(Xi, w)
+        Xi = Xi @ V
         alpha, _ = dpotrs(posed.R, Xi)
         width = self._width(Xi.shape[1])
         extension = LinearExtension(posed.kernel, alpha, posed.sample.w)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,11 +19,11 @@ from ..sdp import METHODS
 from ..sdp.spread import spread_weights
 from .advice import judge, warn_of_parts
 from .base import KernelEmbedding, finish
-from .certified import CertifiedEmbedding, eigenvectors, outcome
-from .diagonals import resolve_diagonal
-from .extension import Attention, Diagonal, Numbers
+from .certified import CertifiedEmbedding, eigenvectors, needed_columns, outcome
+from .diagonals import ConstantDiagonal, resolve_diagonal
+from .extension import Diagonal, Numbers
 from .lazy import takes_dask
-from .pose import Posed, pose
+from .pose import Posed, check_time, pose
 from .progress import begin_callbacks, with_callbacks
 from .training import SDPTraining
 
@@ -202,7 +201,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         """
         self._check_parameters()
         begin_callbacks(self)
-        posed = pose(X, sample_weight, self)
+        posed = pose(X, sample_weight, self, merge=bool(self.spread))  # a strictly concave program treats equal rows alike
         with device_errors(posed.device):
             return self._fit_posed(posed, start)._follow(X)
 
@@ -214,39 +213,35 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
             warn_of_parts(A, posed.rule.scale_parameter)
         diagonal = resolve_diagonal(self.diagonal, posed.sample, posed.kernel, A)
         d = diagonal.on_sample(posed.point_rows, posed.sample.rows, A)
-        J = posed.cost(d, t)
-
+        J, spread = posed.cost(d, t, self.spread)
+        s = spread.s
         if start is not None:
             start = check_factor("start", start, len(posed.given.w))[posed.sample.rows]
-        solution = self._solve(J, self.solver, start, self.spread)
-        s = solution.spread.s
-        e = as_numpy(spread_weights(J, s))
-        status = judge(solution, posed, d, e, "SDPEmbedding", verbose=bool(self.verbose))
+        solution = self._solve(J, self.solver, start, spread)
+        status = judge(solution, posed, d, "SDPEmbedding", verbose=bool(self.verbose))
 
-        Xi, eigenvalues = eigenvectors(solution.factor, d * diagonal.factor(A.unit), posed.sample.w, s)
-        width = self._width(Xi.shape[1])
-        directions = posed.directions(s, Xi, e * np.sqrt(diagonal.factor(A.unit)))
-        training = SDPTraining(
-            posed.sample.rows,
-            self.normalize,
-            posed.extension(posed.diffused(Xi, t)),
-            diagonal,
-            directions,
-            diffusion_time=t,
-            own_components=Xi if t > 1 else None,
-        )
-        Xi = posed.at_all_rows(
-            Xi, lambda X, numbers: _embed(training, X, numbers, self.normalize, self.n_jobs, posed.device)
+        w, radius = posed.sample.w, np.sqrt(d * diagonal.factor(A.unit))
+        e = as_numpy(spread_weights(J, s))
+        solved = posed.extended(needed_columns(solution.source, w * d, s), d, e, t, s)
+        V, eigenvalues = eigenvectors(radius[:, None] * solved.U, w)
+        solved = solved.turned(V)
+        Xi, width = radius[:, None] * solved.U, self._width(solved.U.shape[1])
+        extension = posed.extension(solved.F)
+        training = SDPTraining(posed.sample.rows, self.normalize, extension, diagonal, Xi, solved.directions, t)
+        Z = posed.at_all_rows(
+            solved.U if self.normalize == "unit" else Xi,
+            lambda X, numbers: _embed(training, X, numbers, self.normalize, self.n_jobs, posed.device),
         )
         return self._keep(
             **posed.given.columns,
             **outcome(solution, status),
             bandwidth_=posed.kernel.bandwidth,
-            embedding_=finish(Xi, width, self.normalize),
+            embedding_=finish(Z, width, self.normalize),
             eigenvalues_=eigenvalues,
             n_components_=width,
             training_=training,
             spread_=s,
+            n_outside_=int((d <= 0).sum()),
         )
 
     @takes_dask
@@ -278,7 +273,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         check_choice("operator", self.operator, ("auto", *OPERATORS, DASK))
         check_choice("solver", self.solver, tuple(METHODS))
         check_integer("n_neighbors", self.n_neighbors, 1)
-        check_integer("diffusion_time", self.diffusion_time, 1)
+        check_time("diffusion_time", self.diffusion_time)
 
 
 def _embed(
@@ -293,18 +288,8 @@ def _embed(
     diagonal: Diagonal = training.diagonal
     how: dict[str, Any] = {"numbers": numbers, "n_jobs": count_threads(n_jobs), "device": device}
     if normalize == "unit":
-        diagonal = _AnyLength(diagonal)
+        diagonal = ConstantDiagonal()  # rows without a length have a direction
     elif largest := float(row_norms(training.components).max()):  # zero where the kernel is constant
         how["largest"] = largest
     with device_errors(device):
         return training.extension.normalized(X, diagonal, training.spread, **how)
-
-
-@dataclass(frozen=True)
-class _AnyLength:
-    """A bound d(x) for rows of which only the direction is kept: no length overflows, and those that vanish still do."""
-
-    diagonal: Diagonal
-
-    def log_radius(self, attention: Attention) -> Array:
-        return np.minimum(self.diagonal.log_radius(attention), _ANY_LOG_LENGTH)

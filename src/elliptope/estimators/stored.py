@@ -13,14 +13,15 @@ from ..kernels.neighborhoods import GraphKernel, NeighborKernel
 from ..kernels.neighbors import Neighbors
 from ..kernels.overlap import Overlap
 from ..kernels.stationary import Gaussian, Laplacian, Matern
-from ..persistence.arrays import Floats, Graph, Indices, Numbers, Points
+from ..persistence.arrays import Floats, Graph, Indices, Integers, Numbers, Points
 from ..persistence.fields import Choice, Field, Flag, Integer, Number, Optional
 from ..persistence.models import ParameterKinds, Table, register
-from ..persistence.objects import OneOf, Several, Shared
+from ..persistence.objects import OneOf, Several
 from ..sdp import Certificate, NullSpace
 from .diagonals import ConstantDiagonal, KernelDiagonal, NearestDiagonal, SpreadDirections
 from .diffusion_map import DiffusionMap
 from .extension import Extension, LinearExtension
+from .groups import Groups
 from .multiscale import MultiscaleEmbedding
 from .rkhs_embedding import RKHSEmbedding
 from .sdp_embedding import SDPEmbedding
@@ -61,9 +62,7 @@ _SPARSE: dict[type, dict[str, Field]] = {
     },
 }
 _KERNEL = OneOf(_FITTED_FORMULA | _PRECOMPUTED | _SPARSE)
-_KERNEL_DIAGONAL: dict[type, dict[str, Field]] = {
-    KernelDiagonal: {"kernel": Shared("training.extension.kernel", _KERNEL), "M": Number(positive=True)}
-}
+_KERNEL_DIAGONAL: dict[type, dict[str, Field]] = {KernelDiagonal: {"M": Number(positive=True)}}
 _DIAGONAL = OneOf(
     _KERNEL_DIAGONAL
     | {
@@ -75,9 +74,9 @@ _SPREAD = OneOf(
     {
         SpreadDirections: {
             "s": Number(positive=True),
+            "M": Number(positive=True),
             "values": Floats("r"),
             "basis": Floats("r", "r"),
-            "kernel": OneOf(_KERNEL_DIAGONAL),
         }
     }
 )
@@ -136,6 +135,7 @@ _CERTIFICATE = OneOf(
     }
 )
 _STATUS = Choice(("optimal", "degenerate", "unconfirmed", "max_iter", "interrupted"))
+_GROUPS = OneOf({Groups: {"labels": Integers("n"), "rows": Floats("g", "q"), "certificate": _CERTIFICATE}})
 _SCALE: dict[str, Field] = {
     "diffusion_time": Integer(low=1),
     "spread": Number(),
@@ -155,14 +155,16 @@ _TRAINING: dict[type, dict[str, Field]] = {
     | {
         "extension": _EXTENSION,
         "diagonal": _DIAGONAL,
+        "components": Floats("n", "r"),
         "spread": Optional(_SPREAD),
         "diffusion_time": Integer(low=1),
-        "own_components": Optional(Floats("n", "r")),
     },
     MultiscaleTraining: _ROWS
     | {
         "extension": _EXTENSION_OF_SCALES,
         "scales": Several(OneOf({Scale: _SCALE}), own=("r",)),
+        "groups": Optional(_GROUPS),
+        "axes": Floats("b", "a"),
     },
     DiffusionTraining: _ROWS | {"extension": _EXTENSION, "factor": Floats("r")},
     RKHSTraining: _ROWS
@@ -195,8 +197,15 @@ def _training(cls: type) -> dict[str, Field]:
 
 # Attributes that ``fit`` sets.
 _FITTED: dict[type, dict[str, Field]] = {
-    SDPEmbedding: _COMMON | _CERTIFIED | _BANDWIDTH | {"spread_": Number()} | _training(SDPTraining),
-    MultiscaleEmbedding: _COMMON | _BANDWIDTH | _training(MultiscaleTraining),
+    SDPEmbedding: _COMMON
+    | _CERTIFIED
+    | _BANDWIDTH
+    | {"spread_": Number(), "n_outside_": Integer()}
+    | _training(SDPTraining),
+    MultiscaleEmbedding: _COMMON
+    | _BANDWIDTH
+    | _training(MultiscaleTraining)
+    | {"eigenvalues_": Floats("a"), "groups_": Integers("N"), "n_outside_": Integer()},
     RKHSEmbedding: _COMMON
     | _CERTIFIED
     | {

@@ -11,6 +11,7 @@ from .._utils.arrays import Array
 from ..sdp import Certificate
 from .diagonals import SampledDiagonal, SpreadDirections
 from .extension import Extension, LinearExtension
+from .groups import Groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +48,9 @@ class SDPTraining(Training):
 
     extension: Extension
     diagonal: SampledDiagonal  # the rule for d
+    components: Array  # (n, r): Ξ at the points
     spread: SpreadDirections | None = None  # the rule for directions, where the program has a quadratic term
     diffusion_time: int = 1
-    own_components: Array | None = None  # (n, r): Ξ at the points; None where the extension holds it
-
-    @property
-    def components(self) -> Array:
-        """Ξ at the points, (n, r)."""
-        return self.extension.F if self.own_components is None else self.own_components
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +75,8 @@ class MultiscaleTraining(Training):
 
     extension: Extension
     scales: tuple[Scale, ...]
+    groups: Groups | None  # the scale of infinite time, where the graph of the kernel is not connected
+    axes: Array  # (c, a): eigenvectors of the learned kernel, in the columns of all scales
 
     def __post_init__(self) -> None:
         columns = sum(scale.components.shape[1] for scale in self.scales)

@@ -1,8 +1,9 @@
 """Kernels that vanish beyond the nearest points: what :mod:`neighbors` and :mod:`overlap` share.
 
-Every point x has a scale s(x), the distance to the k-th nearest distinct training point (a training point counts itself),
-and a neighbourhood N(x), the training points within s(x). A pair is *within reach* where d(x, y) ≤ max(s(x), s(y)), and
-k(x, y) is zero elsewhere. How often a point occurs, and its weight, change neither. d is any metric of :mod:`metrics`.
+Every point x has a scale s(x): the distance to the k-th nearest distinct training point (a training point counts itself),
+or to the last one before distances jump by more than a factor of two, from the fourth on. Its neighbourhood N(x) are the
+training points within s(x). A pair is *within reach* where d(x, y) ≤ max(s(x), s(y)), and k(x, y) is zero elsewhere.
+How often a point occurs, and its weight, change neither. d is any metric of :mod:`metrics`.
 
 All this depends on two points alone: the row of a new point is defined as that of a training point is, and the extension is
 exact on the sample. Such kernels are symmetric, but not positive semi-definite, which nothing here needs them to be.
@@ -37,7 +38,7 @@ from .pairs import (
     entries,
     graph_of,
     has_empty_diagonal,
-    kth_distances,
+    reaches,
     replace_rows,
     rows_of_distances,
     unique_entries,
@@ -116,7 +117,7 @@ class NeighborhoodRule(KernelRule):
             metric.try_out(points)
         found = search_for(points, n_neighbors, n_jobs, metric, device).nearest(points)
         i, j, d = with_itself(*found, n)
-        scales = kth_distances(i, d, n, n_neighbors)
+        scales = reaches(i, d, n, n_neighbors)
         plain = self.metric in (None, _DEFAULT_METRIC)
         check_scales(scales, np.arange(n), "Scale it up" if plain else "Give rows at distance 0 once, with a larger weight")
         graph = distance_graph(i, j, d, scales, device)
@@ -238,7 +239,7 @@ class NeighborKernel(NeighborhoodKernel):
         if X is None:
             return np.log(self.scales)
         i, _, d = self.search.nearest(_prepared(self.metric, self._like_points(X), self.rule.metric))
-        return np.log(kth_distances(i, d, X.shape[0], self.n_neighbors))
+        return np.log(reaches(i, d, X.shape[0], self.n_neighbors))
 
     def _like_points(self, X: Any) -> Any:
         """Sparse rows where the points are sparse, and dense ones where they are dense."""
@@ -251,7 +252,7 @@ class NeighborKernel(NeighborhoodKernel):
         new = _prepared(self.metric, X, self.rule.metric)
         shape = (X.shape[0], self.n_points)
         i, j, d = self.search.nearest(new)
-        scales = kth_distances(i, d, shape[0], self.n_neighbors)
+        scales = reaches(i, d, shape[0], self.n_neighbors)
         near = d <= RIM * scales[i]
         rows = unique_entries(i[near], j[near], d[near], shape)
         i, j, d = self.rule.seen_by(self, new, rows, scales)
@@ -297,7 +298,7 @@ class GraphKernel(NeighborhoodKernel):
         if X is None:
             return np.log(self.scales)
         i, _, d = entries(rows_of_distances(X, self.columns))
-        return np.log(kth_distances(i, d, X.shape[0], self.n_neighbors))
+        return np.log(reaches(i, d, X.shape[0], self.n_neighbors))
 
     def log_rows(self, X: Any) -> sparse.csr_array:
         if not sparse.issparse(X) and not self.rule.pairwise:
@@ -305,7 +306,7 @@ class GraphKernel(NeighborhoodKernel):
         rows = rows_of_distances(X, self.columns)
         i, j, d = entries(rows)
         check_distances(d)
-        scales = kth_distances(i, d, rows.shape[0], self.n_neighbors)
+        scales = reaches(i, d, rows.shape[0], self.n_neighbors)
         within = d <= RIM * np.maximum(scales[i], self.scales[j])
         zero = np.flatnonzero(d == 0)
         new, first = np.unique(i[zero], return_index=True)

@@ -8,8 +8,7 @@ training points within s(x),
 
 Distinct points are counted, whatever their weights, as for the scales: a point of weight two is a point given twice. A
 function of two points, sparse and symmetric, as the kernel of :mod:`neighbors` is, and equal to one where x = y; but
-distances only decide which points are neighbours. Metrics that are increasing functions of each other, such as
-"sqeuclidean" and "euclidean", therefore give the same kernel.
+distances only decide which points are neighbours.
 """
 
 from __future__ import annotations

@@ -19,6 +19,10 @@ from .._utils.checks import LARGEST_SQUARED, name_rows
 # A distance is within a scale up to this factor. The k-th neighbour of a point lies on the rim of its reach: without it,
 # whether the two see each other would change with the last bit of a coordinate, as a file in another format changes it.
 RIM = 1 + 1e-9
+# A point's reach ends where the distances to its nearest points jump by more than this factor, so that groups of fewer than
+# k points do not reach into others; not before the fourth point, itself counted, as triples of outliers are no groups.
+JUMP = 2 * RIM
+_BEFORE_JUMP = 4
 # Searches are asked for a little more than that, and the distances of what they find are computed again.
 SLACK = 1 + 1e-8
 # Rounding of a squared distance, per column and relative to the squared norms, where the square was expanded; generous.
@@ -43,6 +47,27 @@ def kth_distances(i: Array, d: Array, n: int, k: int) -> Array:
     some = counts > 0
     kth[some] = d[order[(ends - counts + np.minimum(counts, k) - 1)[some]]]
     return kth
+
+
+def reaches(i: Array, d: Array, n: int, k: int) -> Array:
+    """s(x) of every row, from entries (row, distance): the last distance before the first jump, else the k-th smallest.
+
+    A jump is a distance more than twice the one before, from the fourth on. Where there are fewer than k distances, the
+    largest takes the place of the k-th.
+    """
+    counts = np.minimum(np.bincount(i, minlength=n), k)
+    order = np.lexsort((d, i))
+    i, d = i[order], d[order]
+    column = np.arange(len(d)) - np.searchsorted(i, i)
+    near = column < k
+    nearest = np.full((n, max(int(counts.max(initial=0)), 1)), np.inf)
+    nearest[i[near], column[near]] = d[near]
+    before, after = nearest[:, :-1], nearest[:, 1:]
+    with np.errstate(invalid="ignore"):
+        jumps = np.isfinite(after) & (after > JUMP * before)
+    jumps[:, : _BEFORE_JUMP - 1] = False
+    last = np.where(jumps.any(axis=1), jumps.argmax(axis=1) if jumps.shape[1] else 0, np.maximum(counts - 1, 0))
+    return np.where(counts > 0, nearest[np.arange(n), last], 0.0)
 
 
 def find_rows(X: Any, Y: Any) -> Array:
@@ -155,7 +180,7 @@ def graph_of(X: Any, n_neighbors: int, support: Array) -> tuple[sparse.csr_array
             f"`n_neighbors` = {n_neighbors} has no effect: no row of `X` has the distances to more than {counts.max()} "
             f"points, itself included. The scale of a point is the largest of them."
         )
-    scales = kth_distances(i, d, n, n_neighbors)
+    scales = reaches(i, d, n, n_neighbors)
     check_scales(scales, support, "Give points that coincide once, with a larger sample_weight")
     return distance_graph(i, j, d, scales), scales
 

@@ -377,9 +377,12 @@ class KernelOperator(ScaledOperator):
         other._set_weights(w)
         return other
 
-    def n_connected(self) -> int:
-        """Connected components of the graph of a sparse K, the multiplicity of the eigenvalue 1 of A; 1 for others."""
-        return 1
+    def components(self) -> Array:
+        """The connected component of every point in the graph of a sparse K, from 0; all 0 for others.
+
+        Their number is the multiplicity of the eigenvalue 1 of A.
+        """
+        return np.zeros(self.n, dtype=np.intp)
 
     def set_row_scale(self, t: Array) -> None:
         """Scale rows and columns of Abar by ``t``."""

@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -78,9 +79,27 @@ class Polynomial:
         quotient = np.asarray(chebyshev.chebdiv(self.coefficients, (0.0, 1.0))[0])
         return Polynomial(tuple(quotient.tolist()))
 
+    def mixed(self, s: float) -> Polynomial:
+        """(1 - s) q(λ) + s λ."""
+        c = np.zeros(max(len(self.coefficients), 2))
+        c[: len(self.coefficients)] = (1 - s) * np.asarray(self.coefficients)
+        c[1] += s
+        return Polynomial(tuple(c.tolist()))
+
 
 def power(t: int) -> Polynomial:
-    r"""q(λ) ≈ λ^t on [-1, 1] with q(0) = 0 and q(1) = 1, odd or even as t is; λ^t itself for small t.
+    r"""p(λ) ≈ λ^t on [-1, 1] for t = 1 or even t, with p ≥ 0 for even t, p(0) = 0 and p(1) = 1.
+
+    The square of a polynomial for :math:`\lambda^{t/2}`, so that it is not negative anywhere.
+    """
+    if t == 1:
+        return Polynomial((0.0, 1.0))
+    half = _truncated(t // 2)
+    return Polynomial(tuple(chebyshev.chebmul(half, half).tolist()))
+
+
+def _truncated(t: int) -> Array:
+    r"""Coefficients of q(λ) ≈ λ^t with q(0) = 0 and q(1) = 1, odd or even as t is; of λ^t itself for small t.
 
     Of :math:`\lambda^t = 2^{1-t} \sum_k \binom{t}{(t-k)/2} T_k` (with half the term at k = 0) the terms of high degree are
     left out: their number grows like :math:`\sqrt t`, as the tail of a binomial distribution. A multiple of λ or λ² and a
@@ -104,10 +123,10 @@ def power(t: int) -> Polynomial:
         square = 0.5 * (1 - c.sum())  # λ² = (T_0 + T_2)/2
         c[0] += square
         c[2] += square
-    return Polynomial(tuple(c.tolist()))
+    return c
 
 
-def diffused_cost(A: KernelOperator, d: Array, t: int) -> Operator:
+def diffused_cost(A: KernelOperator, d: Array, t: int) -> KernelOperator | PolynomialOperator:
     """J for the diagonal d and the time t. A is used by it, with a row scale of its own."""
     sqrt = namespace(A.w).sqrt
     scale = A.w * sqrt(like(A.w, d))
@@ -116,17 +135,16 @@ def diffused_cost(A: KernelOperator, d: Array, t: int) -> Operator:
         return A
     if not A.stored:
         raise ValueError(
-            f"`diffusion_time` must be 1 unless the kernel is stored, got {t} with an operator that recomputes or "
-            f"approximates it. Use operator='dense', or a kernel of neighbours, such as kernel='neighbors'."
+            f"`diffusion_time` must be 1 unless the kernel is stored, got {t} with an operator that computes it again for "
+            f"every product. Use operator='dense', or a kernel of neighbours, such as kernel='neighbors'."
         )
     root = sqrt(A.w)
     A.set_row_scale(root)
-    q, scale = power(t), scale / root
-    weights = scale**2 * A.w * A.abar_diagonal()
-    return _formed(A, q, scale, weights) if A.n <= _LARGEST_FORMED else PolynomialOperator(A, q, scale, weights)
+    scale = scale / root
+    return PolynomialOperator(A, power(t), scale, scale**2 * A.w * A.abar_diagonal())
 
 
-def diffused_values(A: KernelOperator, t: int, F: Array) -> Array:
+def diffused_values(A: KernelOperator, t: int, s: float, F: Array) -> Array:
     r"""Values at the points whose extension under A is that of F, (n, r), under q(A).
 
     They are :math:`W^{-1/2} r(S - u_0 u_0^\top) W^{1/2} F`, which differs from :math:`r(AW) F` by a multiple of v_0. An
@@ -136,18 +154,7 @@ def diffused_values(A: KernelOperator, t: int, F: Array) -> Array:
         return F
     root = namespace(A.w).sqrt(A.w)[:, None]
     A.set_row_scale(root[:, 0])
-    return as_numpy(A.polynomial(power(t).divided(), root * like(root, F)) / root)
-
-
-def _formed(S: Operator, q: Polynomial, scale: Array, weights: Array) -> DenseMatrix:
-    """Diag(scale) q(S) Diag(scale), with q(S) stored."""
-    J = np.empty(S.shape)
-    for columns in blocks(0, S.n, TILE):
-        E = np.eye(S.n, columns.stop - columns.start, -columns.start)  # columns of the identity
-        J[:, columns] = as_numpy(S.polynomial(q, like(scale, E)))
-    J += J.T.copy()
-    J *= 0.5
-    return FormedPolynomial(J, as_numpy(scale), as_numpy(weights))
+    return as_numpy(A.polynomial(power(t).mixed(s).divided(), root * like(root, F)) / root)
 
 
 class FormedPolynomial(DenseMatrix):
@@ -175,17 +182,41 @@ class PolynomialOperator(Operator):
     def __init__(self, S: Operator, q: Polynomial, row_scale: Array, weights: Array) -> None:
         self.n, self._S, self._q, self._s, self._weights = S.n, S, q, row_scale, weights
         self._Q = like(row_scale, np.empty((S.n, 0)))
-        probes = np.random.default_rng(0).choice((-1.0, 1.0), (S.n, _PROBES))  # fixed: the result depends on data alone
-        probes = like(row_scale, probes)
-        mean = row_dots(probes, S.polynomial(q, probes)) / _PROBES
-        self._offset = row_scale**2 * mean
 
-    def core_matmat(self, V: Array) -> Array:
+    @cached_property
+    def _offset(self) -> Array:
+        probes = np.random.default_rng(0).choice((-1.0, 1.0), (self.n, _PROBES))  # fixed: the result depends on data alone
+        probes = like(self._s, probes)
+        return self._s**2 * (row_dots(probes, self._S.polynomial(self._q, probes)) / _PROBES)
+
+    def mixed(self, s: float) -> Operator:
+        """The same with (1 - s) q(λ) + s λ in place of q; formed where there are few points.
+
+        As q ≥ 0, every J_ii is at least e_i² for the weight s of the quadratic term, so that the extension is exact at every
+        row.
+        """
+        J = PolynomialOperator(self._S, self._q.mixed(s), self._s, self._weights)
+        return J._formed() if self.n <= _LARGEST_FORMED else J
+
+    def _formed(self) -> FormedPolynomial:
+        J = np.empty((self.n, self.n))
+        for columns in blocks(0, self.n, TILE):
+            E = np.eye(self.n, columns.stop - columns.start, -columns.start)  # columns of the identity
+            J[:, columns] = as_numpy(self._S.polynomial(self._q, like(self._s, E)))
+        J += J.T.copy()
+        J *= 0.5
+        return FormedPolynomial(J, as_numpy(self._s), as_numpy(self._weights))
+
+    def matmat(self, V: Array) -> Array:
         s = self._s[:, None]
         G = self._S.polynomial(self._q, s * V)
         G *= s
         if self._Q.shape[1]:
             G -= self._Q @ (self._Q.T @ V)
+        return G
+
+    def core_matmat(self, V: Array) -> Array:
+        G = self.matmat(V)
         G -= self.offset()[:, None] * V
         return columnwise(G)
 
@@ -195,9 +226,8 @@ class PolynomialOperator(Operator):
             return None
         J, model = copy(self), S.offset()
         J._S = S
-        J._s, J._weights, J._Q, J._offset = (
-            in_precision_of(model, array) for array in (self._s, self._weights, self._Q, self._offset)
-        )
+        for name in ("_s", "_weights", "_Q", "_offset"):
+            vars(J)[name] = in_precision_of(model, getattr(self, name))
         return J
 
     def offset(self) -> Array:

@@ -18,7 +18,7 @@ from .base import KernelOperator, Operator, ScaledOperator
 # Rows of a block: what a thread makes of them stays in the cache of its core.
 _BLOCK_ROWS = 4096
 # Up to so many rows a sparse matrix is made dense for the proof (0.8 GB), and a product is too short for a second thread.
-_LARGEST_DENSE = 10_000
+_LARGEST_DENSE = 2000
 
 
 @dataclass(frozen=True)
@@ -175,5 +175,5 @@ class SparseOperator(SparseStorage, KernelOperator):
         super().set_row_scale(t)
         self._blocks = self._squares = None
 
-    def n_connected(self) -> int:
-        return int(sparse.csgraph.connected_components(self._K, directed=False)[0])
+    def components(self) -> Array:
+        return sparse.csgraph.connected_components(self._K, directed=False)[1]

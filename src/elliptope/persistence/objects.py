@@ -59,23 +59,3 @@ class Several(Field):
             for symbol in self.own:
                 reading.sizes.pop(symbol, None)
         return tuple(found)
-
-
-@dataclass(frozen=True)
-class Shared(Field):
-    """An object that the model may also have at the place ``other``. If so, it is stored there, and here only that place."""
-
-    other: str
-    kind: OneOf
-
-    def pack(self, value: Any, place: str, packing: Packing) -> Any:
-        if packing.objects.get(self.other) is value:
-            return self.other
-        return self.kind.pack(value, place, packing)
-
-    def unpack(self, stored: Any, place: str, reading: Reading) -> Any:
-        if not isinstance(stored, str):
-            return self.kind.unpack(stored, place, reading)
-        if stored != self.other or stored not in reading.objects:
-            raise ModelFileError(f"`{place}` must be an object, or the place {self.other!r} of one, got {shown(stored)}")
-        return reading.objects[stored]

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._utils.arrays import Array
 from ..estimators.diffusion_map import DiffusionMap
-from ..estimators.multiscale import MultiscaleEmbedding, in_turn
 from ..kernels.choice import find_kernel
 from ..sdp.verdict import one_line
 
@@ -34,12 +33,7 @@ class Source:
     complete: bool
 
     def axis_label(self, k: int) -> str:
-        """Name of coordinate k, with the share of its eigenvalue; of several scales, the share within its own."""
-        if isinstance(self.step, MultiscaleEmbedding) and k < len(order := in_turn(self.step.scales_)):
-            number, component = order[k]
-            values = self.step.scales_[number].eigenvalues
-            share = values[component] / values.sum() if values.any() else 0.0
-            return f"scale {number + 1}, ${self.symbol}_{{{component + 1}}}$ ({share:.1%})"
+        """Name of coordinate k, with the share of its eigenvalue."""
         name = f"component {k + 1}" if self.symbol is None else f"${self.symbol}_{{{k + 1}}}$"
         if self.eigenvalues is None:
             return name

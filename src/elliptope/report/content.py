@@ -24,7 +24,7 @@ from ..estimators.outliers import outlier_scores
 from ..plotting.targets import Classes, Target, check_target
 from ..plotting.view import Options, Picture, picture
 from .fields import Fields, check_labels, embedded_fields, given_fields, texts
-from .fits import Fit, axis_names, fits_of, has_neighbors, shown_rows, training_rows, upward_axis
+from .fits import Fit, axis_names, fits_of, has_neighbors, shown_rows, training_rows
 
 # Components that the page offers as axes; later ones carry little, and every one adds to the file.
 _MAX_AXES = 6
@@ -245,8 +245,8 @@ def _about_embedding(estimator: Any, rows: Array, place: Array) -> dict[str, Any
         "n_points": len(rows),
         "n_dimensions": embedding.shape[1],
         "coordinates": coordinates[place],
-        "axes": axis_names(estimator, count),
-        "up": upward_axis(estimator, count),
+        "axes": axis_names(count),
+        "up": 1,
         "picture": None if drawn is None else replace(drawn, positions=drawn.positions[place]),
         "scores": outlier_scores(estimator)[place],
     }

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._utils.arrays import Array
 from ..estimators.base import KernelEmbedding
-from ..estimators.multiscale import MultiscaleEmbedding, in_turn
+from ..estimators.multiscale import MultiscaleEmbedding
 from ..kernels.choice import find_kernel
 from ..kernels.pairs import find_rows
 from ..sdp import Certificate
@@ -78,21 +78,6 @@ def _purpose(time: int, times: list[int]) -> str:
     return {max(times): ": groups of rows", min(times): ": detail within groups"}.get(time, "")
 
 
-def axis_names(estimator: Any, count: int) -> tuple[str, ...]:
+def axis_names(count: int) -> tuple[str, ...]:
     """Names of the first ``count`` coordinates."""
-    if isinstance(estimator, MultiscaleEmbedding):
-        names = [f"Scale {scale + 1}, component {component + 1}" for scale, component in in_turn(estimator.scales_)]
-        return tuple((names + ["Zero"] * count)[:count])
     return tuple(f"Component {k + 1}" for k in range(count))
-
-
-def upward_axis(estimator: Any, count: int) -> int:
-    """The coordinate that is drawn upwards, beside the first, of ``count`` coordinates.
-
-    The second of the same scale; but that of the next scale where a scale has but two components, whose rows, being of one
-    length, would make a circle.
-    """
-    if not isinstance(estimator, MultiscaleEmbedding) or len(estimator.scales_) == 1:
-        return 1
-    second = in_turn(estimator.scales_).index((0, 1)) if len(estimator.scales_[0].eigenvalues) > 2 else 1
-    return second if second < count else 1

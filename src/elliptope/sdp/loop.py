@@ -17,6 +17,7 @@ from .certificates.certificate import NATURAL, Certificate, carried_over, needed
 from .certificates.certifier import attempt_proof, certify_converged, prove, quick_bound
 from .certificates.probabilistic import MAX_FAILURES, estimate_gap
 from .certificates.uniqueness import ZERO
+from .extension import extended
 from .factors import SMALL_COLUMN, drop_columns
 from .goal import Goal
 from .iterate import Iterate, check_size
@@ -76,7 +77,9 @@ class Loop:
         max_iter: int,
         rng: np.random.Generator,
         callback: Callable[[Progress], Any] | None,
+        extend: bool = False,
     ) -> None:
+        self.extend = extend
         self.meter, self.problem, self.tuning = meter, meter.problem, meter.problem.tuning
         self.method, self.tol, self.polish, self.max_iter, self.rng = method, tol, polish, max_iter, rng
         # Deflation, on which tests rely where nothing can be factorised, works only if the rows of H are accurate.
@@ -89,6 +92,7 @@ class Loop:
         self.display = (Meter(self.problem), np.random.default_rng(seed))
         self.history: list[Progress] = []
         self.iterate: Iterate | None = None
+        self.source: Iterate | None = None  # whose extension `iterate` is, once that is certified
         self.best: Iterate | None = None  # of the largest gain: warm-up and added columns may descend
         self.estimate = self.certified = math.inf  # bounds on the gain
         self.tested: list[tuple[float, float]] = []  # gain and gap of tests that missed the tolerance
@@ -120,6 +124,7 @@ class Loop:
         try:
             if self.meter.left >= 1:  # in double precision; a solve of one product has never left that
                 self.iterate = self._in_double(best)
+            self._extend()
             if self.stop != "interrupted" and not self.out_of_products:
                 try:
                     self.meter.limit = limit
@@ -148,7 +153,8 @@ class Loop:
         if self.problem.uncoupled:  # an optimum is known
             self._ascend(iter([self.meter.evaluate(self.problem.uncoupled_optimum(H))]), Goal())
             return None if self.stop is not None else self._certify(stalled=True)[0]
-        level, target, goal = self._first_level(), self.settled * self.tol, Goal()
+        level, goal = self._first_level(), Goal()
+        target = math.inf if self._rows_follow else self.settled * self.tol
         iterates = self.method(self.meter, H, goal, self.rng)
         rescued = False  # whether the dual was turned to, which does not depend on the columns of H
         held: tuple[Certificate, Iterate] | None = None  # a certificate that meets the tolerance, and its iterate
@@ -158,6 +164,7 @@ class Loop:
             if self.stop is not None:
                 return None
             if held is not None:  # the bound stands; only the rows had to settle
+                self._extend()
                 certificate, direction, converged = carried_over(*held, self.last), None, True
             if held is None or certificate.relative_gap > self.tol:
                 certificate, direction, converged = self._certify(stalled)
@@ -233,6 +240,7 @@ class Loop:
         if self.meter.in_single_precision or is_single(self.last.H):
             self.meter.use_double_precision()
             self.iterate = self._in_double(self.last)
+        self._extend()
         converged = stalled or self.accurate
         how = certify_converged if converged else attempt_proof
         certificate, direction = how(self.meter, self.last, self.rng, self.tol)
@@ -251,9 +259,22 @@ class Loop:
         before, gap = self.tested[-_TESTS]
         return abs(gain - before) <= _SETTLED_GAIN * self.tol * gain and certificate.gap >= 0.5 * gap
 
+    @property
+    def _rows_follow(self) -> bool:
+        """Whether T(H), and not H, is what users see, and the gap bounds its distance to the optimum."""
+        return self.extend and self.problem.spread > 0
+
+    def _extend(self) -> None:
+        """From H to T(H), where that was asked for: what the extension makes of H is certified and returned."""
+        self.source = self.last
+        if self.extend and self.meter.left >= 1:
+            self.iterate = self.meter.evaluate(extended(self.source))
+
     def _needed_stationarity(self, certificate: Certificate) -> float:
         """What it takes for B to be within ``tol`` of B*, well within where that is cheap: no less than the verdict asks."""
         null = certificate.null_space
+        if self._rows_follow:
+            return math.inf
         if not self.polish or certificate.weights not in NATURAL or (null is not None and not null.unique):
             return math.inf
         return max(needed_stationarity(certificate, self.tol, self.settled), 100 * UNIT)  # rounding leaves no less

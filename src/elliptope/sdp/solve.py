@@ -47,6 +47,8 @@ class Solution:
     ----------
     factor : (n, r) array
         H with unit rows, an array of the library of the cost; the optimum is :math:`B = D^{1/2} H H^\top D^{1/2}`.
+    source : (n, r) array
+        Where ``extend`` was asked for, the factor whose extension ``factor`` is; else the factor itself.
     dual : (n,) array
         :math:`y_i = (J H H^\top)_{ii}`; with a quadratic term, of the linearised cost:
         :math:`y_i = ((J - E Z E) Z)_{ii}`, so that :math:`(JH)_i = h_i (y_i + e_i H^\top E H)` at the optimum.
@@ -65,6 +67,7 @@ class Solution:
     """
 
     factor: Array
+    source: Array
     dual: Array
     certificate: Certificate
     status: str
@@ -94,6 +97,7 @@ def solve(
     start: Array | None = None,
     callback: Callable[[Progress], Any] | None = None,
     spread: float | Spread = 0.0,
+    extend: bool = False,
     tuning: Tuning = TUNING,
 ) -> Solution:
     r"""Maximise :math:`\operatorname{Tr}(C B)` over :math:`B \succeq 0` with :math:`\operatorname{diag}(B) = d`.
@@ -142,6 +146,10 @@ def solve(
         η ≥ 0, in units of λ₁(J)/Tr J: :math:`s = \min(1, \eta\, \lambda_1(J) / \sum_i \max(J_{ii}, 0))`, from at most 30
         products that are not counted (:func:`resolve_spread`). 0.05 to 0.3 keeps the rank low, and infinity gives s = 1.
         Or s itself, as a :class:`Spread`.
+    extend : bool
+        Certify and return T(H) in place of the last iterate H: what the equations of the optimum make of it row by row
+        (:mod:`elliptope.sdp.extension`), for a cost with a positive diagonal. The estimators do so, because that is how they
+        embed new rows.
     tuning : Tuning
         Switching points of the solver, for experiments (:mod:`elliptope.sdp.tuning`).
 
@@ -165,7 +173,7 @@ def solve(
         limit = check_integer("max_products", max_products, 1, "None or ")
     # A factorisation tells whether the optimum is unique only at a factor that is accurate.
     aim = min(tol, ZERO) if polish and operator.can_factor and not problem.spread else tol
-    loop = Loop(Meter(problem, limit), METHODS[method], aim, polish, max_iter, rng, callback)
+    loop = Loop(Meter(problem, limit), METHODS[method], aim, polish, max_iter, rng, callback, extend)
     with one_blas_thread():
         certificate = loop.run(like(problem.offset, _start(problem, rank, start, rng)))
     spent, increase = f"{max_iter} iterations", "max_iter"
@@ -181,6 +189,7 @@ def _solution(loop: Loop, certificate: Certificate, tol: float, ended: Ended) ->
     status, message = verdict(certificate, ended, tol, loop.polish, loop.problem.excepted)
     return Solution(
         factor=loop.last.H,
+        source=(loop.source or loop.last).H,
         dual=loop.last.y,
         certificate=certificate,
         status=status,

@@ -13,7 +13,7 @@ import argparse
 from ...estimators.outliers import training_scores
 from ..console import Console
 from ..fitting import exit_code, facts, fit, read_training_data
-from ..models import check_model_output, column_names, save_model
+from ..models import check_model_output, save_model
 from ..options import add_estimator, add_outlier_score, add_output, add_save_model, add_table, estimator_of
 from ..writing import Target, write_result
 
@@ -40,5 +40,5 @@ def run(args: argparse.Namespace, console: Console) -> int:
         save_model(model, args.save_model, args.force)
     scores = {"outlier_score": training_scores(model.est, model.inputs(data.X))} if args.outlier_score else {}
     table, about = {**data.kept, **scores, "z": model.est.embedding_}, {**facts(model), "model": args.save_model}
-    write_result(target, table, about, console, column_names(model.est))
+    write_result(target, table, about, console)
     return exit_code(model.est)

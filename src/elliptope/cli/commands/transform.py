@@ -14,7 +14,7 @@ from ..console import Console
 from ..data import read_data
 from ..errors import ExitCode
 from ..fitting import check_sparse, describe
-from ..models import column_names, load_model
+from ..models import load_model
 from ..options import add_outlier_score, add_output, add_table, selection_of
 from ..writing import Target, write_result
 
@@ -41,5 +41,5 @@ def run(args: argparse.Namespace, console: Console) -> int:
         Z = model.est.transform(X)
         scores = {"outlier_score": outlier_scores(model.est, X)} if args.outlier_score else {}
     facts = {"model": args.model, "source": data.source, "n_samples": len(Z), "n_components": Z.shape[1]}
-    write_result(target, {**data.kept, **scores, "z": Z}, facts, console, column_names(model.est))
+    write_result(target, {**data.kept, **scores, "z": Z}, facts, console)
     return ExitCode.OK
