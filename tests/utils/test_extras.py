@@ -13,7 +13,7 @@ from elliptope import SDPEmbedding
 from elliptope._utils import arrays
 from elliptope.cli.tables.parquet import pyarrow
 from elliptope.distributed.cluster import find_client
-from elliptope.plotting import SpectrumDisplay
+from elliptope.plotting import LearnedKernelDisplay
 
 X = np.random.default_rng(0).standard_normal((30, 2))
 FOR_DEVELOPERS = {"test", "benchmarks", "audit", "release", "docs", "dev"}
@@ -26,7 +26,7 @@ class Tensor:
 
 
 TASKS = {
-    "plot": lambda: SpectrumDisplay([1.0]).plot(),
+    "plot": lambda: LearnedKernelDisplay(np.eye(2)).plot(),
     "cli": pyarrow,
     "anndata": lambda: elliptope.anndata.embed(None),
     "dask": find_client,
