@@ -21,7 +21,7 @@ def test_embed(cli, wine, expected):
     assert [row[0] for row in rows] == CLASSES
     same(outcome.numbers, expected.embedding_)
     first, second = (len(scale.eigenvalues) for scale in expected.scales_)
-    assert f"optimal: 178 rows in {first + second} columns, 15 neighbours, 2 scales (tol 1e-04)\n" in outcome.err
+    assert f"optimal: 178 rows in {first + second} columns, 15 neighbours, 2 scales (tol 0.0001)\n" in outcome.err
     for number, time, rank in ((1, 32, first), (2, 1, second)):
         assert f"  scale {number}, diffusion time {time}: optimal, {rank} components; proved, relative gap " in outcome.err
 
