@@ -54,9 +54,9 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
     kernel, n_neighbors, metric
         As for :class:`~elliptope.SDPEmbedding`.
     diffusion_times, spreads, weights : sequences of the same length
-        t, which is 1 or even, η and ω of every scale. ``spreads="auto"``: 0.1 for the longest time; for all others 2000/n, n being the number of
-        points, but at most 1. The rank grows with √(ηn), so that with a constant η time and memory would be out of
-        proportion for many points.
+        t, which is 1 or even, η and ω of every scale. ``spreads="auto"``: 0.1 for the longest time; for all others 2000/n,
+        n being the number of points, but at most 1. The rank grows with √(ηn), so that with a constant η time and memory
+        would be out of proportion for many points.
     density : float
         β: points weigh :math:`w_i (\sum_j k_{ij})^\beta`, with w their ``sample_weight`` and the sum over distinct points.
         0: as they are given; 1: dense regions, where groups have their cores, count for more, and outliers for less.
