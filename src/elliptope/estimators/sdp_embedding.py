@@ -78,15 +78,16 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         :math:`A - v_0 v_0^\top`: a larger t blurs detail within groups, and shows what holds them together.
         :math:`q(\lambda) = (1 - s)\, p(\lambda) + s \lambda`, with s as in ``spread`` and a polynomial p ≥ 0 that follows
         :math:`\lambda^t` (see :func:`elliptope.operators.polynomial.power`); program, certificate and ``transform`` are
-        exact for this q. The bound d on the diagonal stays as it is. For t > 1 the kernel must be stored: a kernel of neighbours,
-        or ``operator="dense"``.
+        exact for this q. The bound d on the diagonal stays as it is. For t > 1 the kernel must be stored: a kernel of
+        neighbours, or ``operator="dense"``.
     spread : float
         η ≥ 0, or infinite. 0: the paper's program. η > 0: the strictly concave program
         :math:`\max \operatorname{Tr}(\bar A B) - \frac s2 \lVert B\rVert_F^2` with the same constraints (with weights, and
         another d, rows weigh accordingly; see :func:`elliptope.sdp.solve`), where s = ``spread_`` is
         :math:`\min(1, \eta\, \lambda_1(J)/\operatorname{Tr} J)`, with J before s enters its q. Equal rows are then one
-        point, with any kernel of rows. The optimum is unique, the certificate bounds the distance of B to it, and the rank grows with η: 0.05 to 0.3 changes little but that, 1 gives tens of columns, and infinity
-        the kernel of diffusion maps, B = Abar.
+        point, with any kernel of rows. The optimum is unique, the certificate bounds the distance of B to it, and the rank
+        grows with η: 0.05 to 0.3 changes little but that, 1 gives tens of columns, and infinity the kernel of diffusion
+        maps, B = Abar.
     operator : {"auto", "dense", "tiled", "dask"}
         How the kernel is applied. ``"dense"`` stores it, which allows a proof. ``"tiled"`` recomputes it at every product;
         the certificate is then proved at wide bandwidths, and probabilistic at others. ``"dask"`` is ``"tiled"``, or the
