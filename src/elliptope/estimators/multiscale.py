@@ -41,25 +41,27 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
 
     For every scale, :math:`\max \operatorname{Tr}((q(A) - v_0 v_0^\top) B) - \frac s2 \lVert B\rVert_F^2` subject to
     :math:`B \succeq 0`, diag(B) = d is solved and certified, as by ``SDPEmbedding(diffusion_time=t, spread=η)``. A long time
-    with a small spread shows groups, a short time with a large spread what is within them. The embedding is
-    :math:`[\omega_1 H_1, \omega_2 H_2, \ldots]` with rows of H of unit length. The search for neighbours is made once, and
-    so is that of ``transform``, which is exact on the training rows.
+    with a small spread shows groups, a short time with a large spread what is within them. The connected components of the
+    graph of the kernel, where there are several, are a further scale, of infinite time and length 2. The embedding consists
+    of the eigenvectors of the learned kernel :math:`\sum \omega^2 b` on L²(w), the sum over all scales of
+    :math:`b = H H^\top` with rows of H of unit length. The search for neighbours is made once, and so is that of
+    ``transform``, which is exact on the training rows.
 
     Parameters
     ----------
     n_components : int or None
-        Columns of the embedding: the leading ones of each scale in turn. None: all of them.
+        Columns of the embedding, those of the largest eigenvalues. None: all of them.
     kernel, n_neighbors, metric
         As for :class:`~elliptope.SDPEmbedding`.
     diffusion_times, spreads, weights : sequences of the same length
-        t, η and ω of every scale. ``spreads="auto"``: 0.1 for the longest time; for all others 2000/n, n being the number of
-        points, but at most 1. The rank grows with √(ηn), so that with a constant η time and memory would be out of
-        proportion for many points.
+        t, which is 1 or even, η and ω of every scale. ``spreads="auto"``: 0.1 for the longest time; for all others 2000/n,
+        n being the number of points, but at most 1. The rank grows with √(ηn), so that with a constant η time and memory
+        would be out of proportion for many points.
     density : float
-        β: points weigh :math:`m_i^\beta` times their ``sample_weight``, m being the degrees of the kernel. 0: as they are
-        given; 1: dense regions, where groups have their cores, count for more, and outliers for less.
+        β: points weigh :math:`w_i (\sum_j k_{ij})^\beta`, with w their ``sample_weight`` and the sum over distinct points.
+        0: as they are given; 1: dense regions, where groups have their cores, count for more, and outliers for less.
     tol : float
-        Certified relative gap of every scale.
+        Certified relative gap of every scale, below 1.
     max_iter : int
         Iterations of the solver, for every scale.
     random_state, n_jobs, device, verbose
@@ -71,15 +73,22 @@ class MultiscaleEmbedding(CertifiedEmbedding, KernelEmbedding):
     scales_ : tuple of Scale
         The fitted parts: ``diffusion_time``, ``spread`` (the weight s in use), ``weight``, ``certificate``, ``status``,
         ``eigenvalues``, ``n_iter`` and ``n_products`` of each, and its ``components`` at the points.
+    n_groups_ : int
+        Connected components of the graph of the kernel. They have one column fewer than there are; more than 33 have 32
+        columns, by a fixed random projection.
+    groups_ : (n,) array of int
+        The component of every row, 0 being the largest.
+    n_outside_ : int
+        Points with d ≤ 0, which are outside the program and are placed by the extension, as new rows are.
     certificates_ : tuple of Certificate
-        One per scale.
+        One per scale, and one for the components, where there are several; their optimum is known, and its gap is 0.
     certificate_ : Certificate
         The one with the largest gap.
     status_ : str
         The worst of all scales; see :class:`~elliptope.SDPEmbedding`.
     eigenvalues_ : (r,) array
-        Eigenvalues of B* of every scale, in the order of the columns; r is the rank of all scales together. Those of a scale
-        have the same sum, whatever the scale.
+        Eigenvalues of the learned kernel on L²(w), descending: one for every column, and for those that ``n_components``
+        leaves out.
     n_iter_, n_products_ : int
         Of all scales together.
     n_components_, bandwidth_, n_neighbors_, training_, n_features_in_, feature_names_in_

@@ -74,18 +74,20 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         sparse X with an empty diagonal is such a graph; any other sparse X holds rows of features, for "euclidean",
         "cosine" and "manhattan". Other kernels have no choice of metric.
     diffusion_time : int
-        t ≥ 1. The cost is that of t steps of diffusion, :math:`q(A) - v_0 v_0^\top` instead of :math:`A - v_0 v_0^\top`: a
-        larger t blurs detail within groups, and shows what holds them together. q is a polynomial of a degree of about
-        :math:`2.5\sqrt t` that follows :math:`\lambda^t` (see :func:`elliptope.operators.polynomial.power`); program,
-        certificate and ``transform`` are exact for this q. The bound d on the diagonal stays as it is. For t > 1 the kernel
-        must be stored: a kernel of neighbours, or ``operator="dense"``.
+        t, 1 or even. The cost is that of t steps of diffusion, :math:`q(A) - v_0 v_0^\top` instead of
+        :math:`A - v_0 v_0^\top`: a larger t blurs detail within groups, and shows what holds them together.
+        :math:`q(\lambda) = (1 - s)\, p(\lambda) + s \lambda`, with s as in ``spread`` and a polynomial p ≥ 0 that follows
+        :math:`\lambda^t` (see :func:`elliptope.operators.polynomial.power`); program, certificate and ``transform`` are
+        exact for this q. The bound d on the diagonal stays as it is. For t > 1 the kernel must be stored: a kernel of
+        neighbours, or ``operator="dense"``.
     spread : float
         η ≥ 0, or infinite. 0: the paper's program. η > 0: the strictly concave program
         :math:`\max \operatorname{Tr}(\bar A B) - \frac s2 \lVert B\rVert_F^2` with the same constraints (with weights, and
         another d, rows weigh accordingly; see :func:`elliptope.sdp.solve`), where s = ``spread_`` is
-        :math:`\min(1, \eta\, \lambda_1(J)/\operatorname{Tr} J)`. Its optimum is unique, the certificate bounds the distance
-        of B to it, and the rank grows with η: 0.05 to 0.3 changes little but that, 1 gives tens of columns, and infinity
-        the kernel of diffusion maps, B = Abar.
+        :math:`\min(1, \eta\, \lambda_1(J)/\operatorname{Tr} J)`, with J before s enters its q. Equal rows are then one
+        point, with any kernel of rows. The optimum is unique, the certificate bounds the distance of B to it, and the rank
+        grows with η: 0.05 to 0.3 changes little but that, 1 gives tens of columns, and infinity the kernel of diffusion
+        maps, B = Abar.
     operator : {"auto", "dense", "tiled", "dask"}
         How the kernel is applied. ``"dense"`` stores it, which allows a proof. ``"tiled"`` recomputes it at every product;
         the certificate is then proved at wide bandwidths, and probabilistic at others. ``"dask"`` is ``"tiled"``, or the
@@ -101,7 +103,7 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
     max_iter : int
         Iterations of the solver.
     random_state : int, RandomState or None
-        Starting point of the solver. The optimum does not depend on it.
+        Starting point of the solver; None: always the same. The optimum does not depend on it.
     n_jobs : int or None
         Threads that compute the kernel.
     device : {None, "cpu", "cuda", "cuda:1", …, "auto"}
@@ -130,7 +132,10 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         ``tol`` was not reached within ``max_iter`` iterations, or there was no further progress before; the warning says
         which. ``"interrupted"``: stopped by Ctrl-C or a callback, with the best iterate so far.
     spread_ : float
-        s, the weight of the quadratic term.
+        s, the weight of the quadratic term, to two digits.
+    n_outside_ : int
+        Points with d ≤ 0, as kernels that are not psd may have: they are outside the program. ``embedding_`` has them at the
+        origin, or with ``normalize="unit"`` in the direction that the extension gives.
     n_iter_, n_products_ : int
         Iterations, and block products with J (the unit of work).
     training_ : Training
@@ -251,7 +256,8 @@ class SDPEmbedding(CertifiedEmbedding, KernelEmbedding):
         .. math:: \chi_\ell(x) = \sqrt{d(x)}\,
                   \frac{\bar a_e(x)^\top\chi_\ell}{\sqrt{\bar a_e(x)^\top B_\star \bar a_e(x)}}
 
-        On training points this is the embedding itself, to the accuracy of the optimum. The length :math:`\sqrt{d(x)}` grows
+        On training points this is ``embedding_``, to rounding at every ``tol``: both are T(H), what the extension makes of
+        the last iterate H, and the certificate is that of T(H). The length :math:`\sqrt{d(x)}` grows
         without bound away from them: a new point that lies where there was no data is embedded far out, in the direction of
         the training points nearest to it. Use ``normalize="unit"`` where only directions should count.
         """
