@@ -7,7 +7,7 @@ import pandas
 import pytest
 
 import dask_cluster
-from elliptope import DiffusionMap, MultiscaleEmbedding, SDPEmbedding, spread_path
+from elliptope import DiffusionMap, MultiscaleEmbedding, SDPEmbedding
 from elliptope.distributed import ClusterError
 
 da = pytest.importorskip("dask.array", reason=dask_cluster.REASON)
@@ -142,15 +142,6 @@ def test_diffusion_map_and_spread():
     np.testing.assert_allclose(gram(there), gram(here), atol=1e-9)
     asked = SDPEmbedding(operator="dense", **options).fit(da.from_array(X, chunks=90), sample_weight=w)
     np.testing.assert_allclose(gram(asked), gram(here), atol=1e-6)
-
-
-def test_path_of_spreads():
-    X, w = groups(), weights()
-    options = {"bandwidth": 2.0, "tol": 1e-8, "random_state": 0}
-    here = spread_path(X, [0.3, 1.0], sample_weight=w, operator="tiled", **options)
-    there = spread_path(da.from_array(X, chunks=90), [0.3, 1.0], sample_weight=w, device="auto", **options)
-    for one, other in zip(here.records, there.records, strict=True):
-        np.testing.assert_allclose(other.embedding @ other.embedding.T, one.embedding @ one.embedding.T, atol=1e-6)
 
 
 def test_without_a_cluster(monkeypatch):
