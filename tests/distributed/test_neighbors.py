@@ -29,13 +29,14 @@ def cluster():
 def test_same_kernel(rule, cluster, monkeypatch):
     """To the last bit; with ties, many and few columns, and where no worker has room for all points."""
     from elliptope.distributed.neighbors import fit_neighbors
+    from elliptope.distributed.rows import RowBlocks
 
     grid = np.stack(np.meshgrid(np.arange(17.0), np.arange(17.0)), axis=-1).reshape(-1, 2)
     for X in (groups(), groups(p=20), grid if rule.metric is None else groups(p=2)):
         here = rule.fit(X, n_neighbors=9)
         for memory in (None, 40 * X.size):
             monkeypatch.setattr(cluster, "memory", lambda memory=memory: memory)
-            there = fit_neighbors(rule, X, 9, 1, cluster)
+            there = fit_neighbors(rule, X, RowBlocks.of_array(X), 9, 1, cluster)
             assert abs(there.matrix() - here.matrix()).max() == 0
             np.testing.assert_array_equal(there.scales, here.scales)
             new = X[:5] + 0.01

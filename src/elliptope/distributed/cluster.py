@@ -12,8 +12,6 @@ from time import monotonic
 from typing import Any
 from uuid import uuid4
 
-import numpy as np
-
 from .._utils.versions import missing_module
 
 # For workers that we start, settings of Dask. By default they give memory back to the system as soon as it is free, and to
@@ -127,21 +125,6 @@ def send(name: str, data: Any) -> Any:
 
 def _as_it_is(data: Any) -> Any:
     return data
-
-
-def collect(X: Any, cluster: Cluster) -> Any:
-    """A dask array, frame or series, here: an array, or a frame of pandas; anything else as it is."""
-    if not hasattr(X, "__dask_graph__"):
-        return X
-    if getattr(X, "ndim", 0) == 2 and hasattr(X, "rechunk") and len(X.chunks[1]) > 1:
-        X = X.rechunk({1: -1})
-    chunks = X.to_delayed()
-    parts = cluster.results(chunks.ravel() if isinstance(chunks, np.ndarray) else chunks)
-    if getattr(parts[0], "ndim", 0) == 2 and hasattr(parts[0], "iloc"):
-        import pandas
-
-        return pandas.concat(parts)
-    return np.concatenate([np.asarray(part) for part in parts])
 
 
 def find_client() -> Any:

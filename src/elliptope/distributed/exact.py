@@ -23,6 +23,7 @@ from ..operators.tiled.operator import TiledOperator, make_tiles
 from ..operators.tiled.tiles import BlockTiles, Tiles, flatten
 from .cluster import Cluster, send, task
 from .order import BLOCK_ROWS, Part, assign, cut_at_borders, cut_rows, cut_work, fold, pairs_in
+from .rows import RowBlocks
 
 # Parts for every thread: with two, one that has lost its worker, or is slow, can go to another.
 _PARTS_PER_THREAD = 2
@@ -54,6 +55,8 @@ class DistributedOperator(TiledOperator):
     kernel, sample_weight
         As for :class:`~elliptope.operators.TiledOperator`.
     X : (n, p) array
+    rows : RowBlocks, optional
+        Where workers take the rows of X from; by default they are sent.
     cluster : Cluster, optional
         The current client's by default.
     block_rows : int
@@ -66,26 +69,28 @@ class DistributedOperator(TiledOperator):
         X: Array,
         sample_weight: Array | None = None,
         *,
+        rows: RowBlocks | None = None,
         cluster: Cluster | None = None,
         block_rows: int = BLOCK_ROWS,
     ) -> None:
         self._cluster = Cluster() if cluster is None else cluster
-        self._block_rows = block_rows
+        self._given, self._block_rows = rows, block_rows
         super().__init__(kernel, X, sample_weight)
 
     def _make_tiles(self, kernel: Kernel, X: Array) -> tuple[Tiles, TileErrors]:
         local, errors = make_tiles(kernel, X, 1)
         maker = TileMaker(kernel, X.mean(axis=0) if isinstance(local, GaussianTiles) else None)
-        kept = KeptRows(self._cluster, X, maker, cut_rows(len(X), self._block_rows))
+        rows = RowBlocks.of_array(X) if self._given is None else self._given
+        kept = KeptRows(self._cluster, rows, maker, cut_rows(len(X), self._block_rows))
         return DistributedTiles(len(X), kept, maker), errors
 
 
 class KeptRows:
     """The rows of the blocks, kept by workers, and with them those of every part of the work, by the one that does it."""
 
-    def __init__(self, cluster: Cluster, X: Array, maker: TileMaker, blocks: list[slice]) -> None:
+    def __init__(self, cluster: Cluster, rows: RowBlocks, maker: TileMaker, blocks: list[slice]) -> None:
         self.cluster, self.blocks = cluster, blocks
-        self._rows = cluster.keep(task("rows", maker.prepare, send("send-rows", X[block])) for block in blocks)
+        self._rows = cluster.keep(task("rows", maker.prepare, rows.block(block)) for block in blocks)
         self._threads: dict[str, int] | None = None
         self._parts: dict[Part, Any] = {}
         self.workers: list[str] | None = None  # who has the rows of every part

@@ -17,10 +17,11 @@ from ..kernels.metrics import RowError
 from ..kernels.neighborhoods import NeighborhoodRule
 from ..operators.base import KernelOperator
 from ..operators.sparse import SparseOperator
-from .cluster import Cluster, collect
+from .cluster import Cluster
 from .exact import DistributedOperator
 from .neighbors import fit_neighbors
 from .plan import check_client, check_workers
+from .rows import RowBlocks, collect, collect_vector
 
 # What the parameter `operator` is called with for a fit on a cluster.
 DASK = "dask"
@@ -28,9 +29,10 @@ DASK = "dask"
 
 @dataclass
 class RemoteFit:
-    """Where a fit is computed."""
+    """Where a fit is computed, and where its rows come from: those of X, unless they are in chunks on the cluster."""
 
     cluster: Cluster
+    rows: RowBlocks | None
     device: str | None = None  # of every worker; None for their CPUs
 
     def build(
@@ -39,13 +41,14 @@ class RemoteFit:
         """The kernel, fitted to the rows ``support`` of X, and the operator that stands for its matrix."""
         if self.device is not None:
             return self._on_devices(rule, X, support, w, parameters)
+        rows = RowBlocks.of_array(X[support]) if self.rows is None else self.rows.select(support)
         k = parameters["n_neighbors"] if isinstance(rule, NeighborhoodRule) else None
         check_workers(self.cluster, len(support), X.shape[1], k)
         if isinstance(rule, NeighborhoodRule):
-            return self._neighbors(rule, X, support, w, **parameters)
+            return self._neighbors(rule, X, support, rows, w, **parameters)
         kernel = rule.fit(X, support, **parameters)
         assert isinstance(kernel, FittedFormula)
-        return kernel, DistributedOperator(kernel.formula, kernel.points, w, cluster=self.cluster)
+        return kernel, DistributedOperator(kernel.formula, kernel.points, w, rows=rows, cluster=self.cluster)
 
     def _on_devices(
         self, rule: KernelRule, X: Array, support: Array, w: Array, parameters: dict[str, Any]
@@ -71,6 +74,7 @@ class RemoteFit:
         rule: NeighborhoodRule,
         X: Array,
         support: Array,
+        rows: RowBlocks,
         w: Array,
         n_neighbors: int,
         n_jobs: int | None,
@@ -78,7 +82,7 @@ class RemoteFit:
         check_integer("n_neighbors", n_neighbors, 2)
         n_threads = count_threads(n_jobs)
         try:
-            kernel = fit_neighbors(rule, X[support], n_neighbors, n_threads, self.cluster)
+            kernel = fit_neighbors(rule, X[support], rows, n_neighbors, n_threads, self.cluster)
         except RowError as error:
             raise RowError(error.message, support[error.rows]) from None
         return kernel, SparseOperator(kernel.matrix(), w, n_threads)
@@ -99,11 +103,12 @@ def find_cluster(
     there = name if remote and name is not None and name.startswith("cuda") else None
     if remote and there is None:
         refuse_device(device, X, "a fit on a cluster")  # tensors
-    cluster, shape = Cluster(), getattr(X, "shape", ())
+    cluster, rows, shape = Cluster(), None, getattr(X, "shape", ())
     if remote and len(shape) == 2 and all(isinstance(size, Integral) for size in shape):
         check_client(X.shape[0], X.shape[1], n_neighbors)
-    X, sample_weight = on_cpu(collect(X, cluster)), on_cpu(collect(sample_weight, cluster))
-    return X, sample_weight, RemoteFit(cluster, there) if remote else None
+    if is_dask(X):
+        X, rows = collect(X, cluster)
+    return on_cpu(X), on_cpu(collect_vector(sample_weight, cluster)), RemoteFit(cluster, rows, there) if remote else None
 
 
 def check_rule(rule: KernelRule, X: Any, kernel: Any, device: str | None) -> None:

@@ -18,8 +18,9 @@ from ..kernels.metrics import Metric, OtherMetric, make_metric
 from ..kernels.neighborhoods import NeighborhoodRule, NeighborKernel
 from ..kernels.pairs import RIM, check_range, check_scales, distance_graph, entries, reaches, unique_entries
 from ..kernels.search import Search, make_search
-from .cluster import Cluster, send, task
+from .cluster import Cluster, task
 from .order import assign
+from .rows import RowBlocks
 
 # The most groups, of which every thread has one.
 _MOST_GROUPS = 128
@@ -31,8 +32,10 @@ _COPIES = 4
 Pairs = tuple[Array, Array, Array]
 
 
-def fit_neighbors(rule: NeighborhoodRule, X: Array, n_neighbors: int, n_jobs: int, cluster: Cluster) -> NeighborKernel:
-    """The kernel on distinct points X, (n, p), and its matrix."""
+def fit_neighbors(
+    rule: NeighborhoodRule, X: Array, rows: RowBlocks, n_neighbors: int, n_jobs: int, cluster: Cluster
+) -> NeighborKernel:
+    """The kernel on distinct points X, (n, p), which workers take from ``rows``, and its matrix."""
     n, p = X.shape
     check_range(X)
     metric = make_metric(rule.metric or "euclidean", rule.metric_params, p)
@@ -42,7 +45,7 @@ def fit_neighbors(rule: NeighborhoodRule, X: Array, n_neighbors: int, n_jobs: in
     threads = cluster.threads()
     groups = _cut(n, min(max(1, sum(threads.values())), _MOST_GROUPS))
     workers = assign([group.stop - group.start for group in groups], threads)
-    points = cluster.keep((task("points", metric.prepare, send("send-rows", X[group])) for group in groups), workers)
+    points = cluster.keep((task("points", metric.prepare, rows.block(group)) for group in groups), workers)
     runs = _segments(n, p, len(groups), cluster.memory())
     indices = [(groups[run[0]].start, task("index", _index, [points[g] for g in run], n_neighbors, metric)) for run in runs]
     found = cluster.results(_search(points, indices, n_neighbors, groups, n), workers)
