@@ -197,7 +197,7 @@ class Loop:
                 iterates, rescued = dual_newton(self.meter, dual_start(self.meter, self.last), self.rng), True
             elif stalled:
                 return None
-            else:
+            if escaped is None or self._rows_follow:  # a column that hardly ascends may be what the defect hides
                 level, target = 0.2 * level, 0.2 * target
         return None
 

@@ -51,7 +51,7 @@ class Tuning:
     concave_basin: float = 1e-7  # defect below which Newton's method takes over
 
     # When a proof is tried.
-    first_test: float = 5e-4  # defect, relative to the root of tol, of the first test where nothing can be factorised
+    first_test: float = 1e-4  # defect, relative to the root of tol, of the first test where nothing can be factorised
     first_attempt: float = 5.0  # defect, relative to tol, of the first attempt
     polish: float = 5e-3  # stationarity, relative to tol, that makes the factor itself accurate
     attempt_shift: float = 0.9  # part of tol that an early proof, or a test, may give away
