@@ -1,7 +1,7 @@
 r"""The neighbour kernel: every point has its own scale, and k vanishes beyond it.
 
-With s(x) the distance from x to the k-th nearest distinct training point (a training point counts itself), or to the last one
-before a jump of distances (:func:`~elliptope.kernels.pairs.reaches`),
+With s(x) the distance from x to the k-th nearest distinct training point (a training point counts itself), or to the last
+one before a jump of distances (:func:`~elliptope.kernels.pairs.reaches`),
 
 .. math:: k(x, y) = \exp\Big(-\frac{d(x, y)^2}{s(x)\, s(y)}\Big)
           \quad\text{where}\quad d(x, y) \le \max(s(x), s(y)), \qquad 0 \text{ elsewhere.}

@@ -1,7 +1,7 @@
 r"""The overlap kernel: points are similar as far as they have the same neighbours.
 
-With s(x) the distance from x to the k-th nearest distinct training point (a training point counts itself), or to the last one
-before a jump of distances (:func:`~elliptope.kernels.pairs.reaches`), and N(x) the training points within s(x),
+With s(x) the distance from x to the k-th nearest distinct training point (a training point counts itself), or to the last
+one before a jump of distances (:func:`~elliptope.kernels.pairs.reaches`), and N(x) the training points within s(x),
 
 .. math:: k(x, y) = \Big(\frac{|N(x) \cap N(y)|}{|N(x) \cup N(y)|}\Big)^e
           \quad\text{where}\quad d(x, y) \le \max(s(x), s(y)), \qquad 0 \text{ elsewhere.}
